@@ -1,0 +1,35 @@
+/* memory.h - the only door to the allocator, and the budget that bounds a job.
+ *
+ * Everything above base/ allocates through arenas (arena.h) and buffers (buf.h), which charge the
+ * budget they were born with. A budget that is used up makes the allocation fail like any other;
+ * whoever owns the arena says which query and operator it was.
+ *
+ * Threads: all functions and one budget may be used from any thread.
+ */
+#ifndef BASE_MEMORY_H
+#define BASE_MEMORY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct budget {
+    size_t limit_bytes; /* 0: none. */
+    atomic_size_t used_bytes;
+    atomic_size_t peak_bytes;
+};
+
+/* NULL when the system or the budget (may be NULL) has no more. */
+void *memory_alloc(struct budget *budget, size_t size_bytes);
+/* Like realloc; the old block stays valid on failure. */
+void *memory_resize(struct budget *budget, void *block, size_t old_bytes, size_t new_bytes);
+/* Accepts NULL. `size_bytes` is what was asked for. */
+void memory_free(struct budget *budget, void *block, size_t size_bytes);
+
+/* For tests: the allocation after `count` more successful ones fails, and all that follow until
+ * memory_fail_never. Returns nothing; memory_was_refused says whether it came to that. */
+void memory_fail_after(size_t count);
+void memory_fail_never(void);
+bool memory_was_refused(void);
+
+#endif

@@ -1,0 +1,18 @@
+/* audit.h - the books of a job, for people and for programs. */
+#ifndef CLI_AUDIT_H
+#define CLI_AUDIT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "cli/terminal.h"
+#include "node/books.h"
+
+/* A line per table and one for the run. */
+void audit_short(const struct books *books, struct buf *out);
+/* Everything, as tables, and then the short form. */
+void audit_full(const struct books *books, struct terminal terminal, struct arena *arena,
+                struct buf *out);
+/* One object, without a line end. */
+void audit_json(const struct books *books, struct buf *out);
+
+#endif

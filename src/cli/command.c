@@ -1,0 +1,162 @@
+/* command.c - what all commands share. */
+#include "cli/command.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/terminal.h"
+#include "data/print_text.h"
+
+const char *command_status_name(status code)
+{
+    switch (code) {
+    case STATUS_OK:
+        return "ok";
+    case STATUS_MEMORY:
+        return "memory";
+    case STATUS_LIMIT:
+        return "limit";
+    case STATUS_INPUT:
+        return "input";
+    case STATUS_SQL:
+        return "sql";
+    case STATUS_OVERFLOW:
+        return "overflow";
+    case STATUS_USAGE:
+        return "usage";
+    case STATUS_IO:
+        return "io";
+    case STATUS_CORRUPT:
+        return "corrupt";
+    case STATUS_CANCELLED:
+        return "cancelled";
+    case STATUS_INTERNAL:
+        return "internal";
+    }
+    return "internal";
+}
+
+int command_fail(const struct error *err, bool as_json)
+{
+    if (terminal_of(STDERR_FILENO).color) {
+        struct buf prefix = {0};
+        buf_put_string(&prefix, "\033[1;31mmillrace:\033[0m ");
+        terminal_say_raw(&prefix);
+        buf_done(&prefix);
+        terminal_say("%s\n", err->text);
+    } else {
+        terminal_say("millrace: %s\n", err->text);
+    }
+    if (as_json) {
+        struct buf object = {0};
+        struct error ignored;
+        buf_format(&object,
+                   "{\"error\":{\"code\":\"%s\",\"message\":", command_status_name(err->code));
+        print_json_string(text_of(err->text), &object);
+        buf_put_string(&object, "}}\n");
+        /* It was said on stderr already; an stdout that cannot be written to changes nothing. */
+        status written = output_to_stdout(&object, NULL, &ignored);
+        (void)written;
+        buf_done(&object);
+    }
+    return err->code == STATUS_USAGE ? COMMAND_WRONG_USAGE : COMMAND_FAILED;
+}
+
+int command_print(const struct buf *text)
+{
+    struct error err;
+    if (output_to_stdout(text, interrupt_flag(), &err) != STATUS_OK) {
+        return command_fail(&err, false);
+    }
+    return COMMAND_ANSWERED;
+}
+
+int command_help(const struct command_spec *spec)
+{
+    struct buf text = {0};
+    options_help(spec, &text);
+    int code = command_print(&text);
+    buf_done(&text);
+    return code;
+}
+
+static uint32_t count_commas(const char *value)
+{
+    uint32_t count = 0;
+    for (const char *at = strchr(value, ','); at != NULL; at = strchr(at + 1, ',')) {
+        count++;
+    }
+    return count;
+}
+
+status command_queries(const struct options *options, uint32_t option, struct arena *arena,
+                       struct job_options *job, struct error *err)
+{
+    uint32_t capacity = 0;
+    for (uint32_t i = 0; i < options->given_count; i++) {
+        if (options->given[i].option == option) {
+            capacity += 1 + count_commas(options->given[i].value);
+        }
+    }
+    if (capacity == 0) return STATUS_OK;
+    struct text *names = arena_array(arena, struct text, capacity);
+    if (names == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < options->given_count; i++) {
+        if (options->given[i].option != option) continue;
+        for (const char *at = options->given[i].value; at != NULL;) {
+            struct text name = {at, (uint32_t)strcspn(at, ",")};
+            at = at[name.size] == ',' ? at + name.size + 1 : NULL;
+            if (name.size == 0) {
+                return error_set(err, STATUS_USAGE,
+                                 "--query: a name is missing in `%.200s`; write --query q1,q3",
+                                 options->given[i].value);
+            }
+            for (uint32_t j = 0; j < count; j++) {
+                if (text_equal(names[j], name)) {
+                    return error_set(err, STATUS_USAGE, "--query: `%.*s` is named twice",
+                                     TEXT_ARGS(name));
+                }
+            }
+            names[count++] = name;
+        }
+    }
+    job->queries = names;
+    job->query_count = count;
+    return STATUS_OK;
+}
+
+status command_settings(const struct options *options, uint32_t option, struct arena *arena,
+                        struct job_options *job, struct error *err)
+{
+    struct job_setting *settings =
+        arena_array(arena, struct job_setting, (size_t)options->given_count + 1);
+    if (settings == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < options->given_count; i++) {
+        if (options->given[i].option != option) continue;
+        const char *value = options->given[i].value;
+        const char *equals = strchr(value, '=');
+        if (equals == NULL || equals == value) {
+            return error_set(err, STATUS_USAGE,
+                             "--set: `%.200s` is not name=value; write --set year=2010", value);
+        }
+        struct job_setting setting = {
+            .name = {value, (uint32_t)(equals - value)},
+            .value = text_of(equals + 1),
+        };
+        for (uint32_t j = 0; j < count; j++) {
+            if (text_equal(settings[j].name, setting.name)) {
+                return error_set(err, STATUS_USAGE, "--set: `%.*s` is set twice",
+                                 TEXT_ARGS(setting.name));
+            }
+        }
+        settings[count++] = setting;
+    }
+    job->settings = settings;
+    job->setting_count = count;
+    return STATUS_OK;
+}

@@ -1,0 +1,42 @@
+/* command.h - the commands, and the one way a failure is told. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "cli/options.h"
+#include "node/job.h"
+
+/* Exit codes. */
+enum { COMMAND_ANSWERED = 0, COMMAND_FAILED = 1, COMMAND_WRONG_USAGE = 2 };
+
+struct command {
+    const struct command_spec *spec;
+    /* argv[0] is the first word after the command's name; gives an exit code. */
+    int (*run)(int argc, char *const *argv);
+};
+
+extern const struct command command_run;
+extern const struct command command_explain;
+extern const struct command command_gen;
+
+/* Says what is wrong on stderr, and on stdout as JSON when that was asked for; gives the exit code.
+ */
+int command_fail(const struct error *err, bool as_json);
+/* Writes to stdout; gives the exit code. */
+int command_print(const struct buf *text);
+int command_help(const struct command_spec *spec);
+
+/* "input", "usage": what a program can tell failures apart by. */
+const char *command_status_name(status code);
+
+/* --query a,b and --set name=value, given any number of times, as the job takes them. */
+MUST_USE status command_queries(const struct options *options, uint32_t option, struct arena *arena,
+                                struct job_options *job, struct error *err);
+MUST_USE status command_settings(const struct options *options, uint32_t option,
+                                 struct arena *arena, struct job_options *job, struct error *err);
+
+#endif

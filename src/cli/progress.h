@@ -1,0 +1,28 @@
+/* progress.h - one line on a terminal that says how far the work is: rewritten at most ten times a
+ * second, gone at the end.
+ *
+ * Threads: one at a time.
+ */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+    bool enabled; /* Off: all calls do nothing. */
+    bool visible;
+    uint32_t width;
+    double start_seconds;
+    double shown_seconds;
+    const char *verb;
+};
+
+/* Off when stderr is no terminal that can erase a line. */
+void progress_start(struct progress *progress, const char *verb);
+/* A total of 0 is not known. */
+void progress_update(struct progress *progress, uint64_t done_bytes, uint64_t total_bytes);
+/* Takes the line away; the next update brings it back. */
+void progress_clear(struct progress *progress);
+
+#endif

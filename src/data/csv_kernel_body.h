@@ -1,0 +1,249 @@
+/* csv_kernel_body.h - what all kernels have in common; each includes it once, after defining
+ *
+ *     KERNEL_TARGET                                   the attribute of all functions
+ *     struct block, block_load                        64 bytes in registers
+ *     block_separators, block_lines, block_quotes     bit i is set when byte i is one
+ *     struct tally, tally_add                         LFs and quotes of some blocks:
+ *     tally_lines, tally_has_quotes                     how many, whether any
+ *     mask_prefix_xor                                 bit i is the parity of bits 0..i
+ *
+ * and ends with KERNEL_DEFINE(name).
+ *
+ * Quotes are followed by parity: a byte is inside quotes when an odd number of quotes precedes it,
+ * and a doubled quote leaves and enters again. That is right as long as every quote that opens by
+ * parity stands at the start of a field or directly behind a quote. The first one that does not is
+ * a stray: data in a field that is not quoted, or no longer. Everything before it has been
+ * understood rightly, so the field it is in ends at the next separator, and all quotes up to there
+ * are data too. They are struck from the mask and the parity is taken anew, until no stray is left.
+ * No byte is ever guessed at, and regular blocks pay one comparison for it.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "data/csv_kernel.h"
+
+enum {
+    /* So many blocks fit the byte-sized counters of a tally, which gets up to 4 per lane and block;
+     * it is also what is scanned twice when a chunk shows its first quote. */
+    STRETCH_BLOCKS = 32,
+};
+
+/* 64 for an empty mask. */
+KERNEL_TARGET ALWAYS_INLINE uint32_t mask_lowest(uint64_t mask)
+{
+    return mask == 0 ? 64 : (uint32_t)__builtin_ctzll(mask);
+}
+
+KERNEL_TARGET ALWAYS_INLINE uint32_t mask_count(uint64_t mask)
+{
+    return (uint32_t)__builtin_popcountll(mask);
+}
+
+KERNEL_TARGET ALWAYS_INLINE struct block block_load_part(const char *bytes, size_t size)
+{
+    char padded[CSV_BLOCK_BYTES] = {0};
+    memcpy(padded, bytes, size);
+    return block_load(padded);
+}
+
+KERNEL_TARGET ALWAYS_INLINE struct csv_cursor cursor_of(enum csv_state state)
+{
+    return (struct csv_cursor){
+        .inside = state == CSV_QUOTED ? ~(uint64_t)0 : 0,
+        .may_quote = state != CSV_UNQUOTED && state != CSV_QUOTED,
+    };
+}
+
+/* `last` is the byte before the cursor. */
+KERNEL_TARGET ALWAYS_INLINE enum csv_state cursor_state(struct csv_cursor cursor, char last)
+{
+    if (cursor.inside != 0) return CSV_QUOTED;
+    if (cursor.may_quote == 0) return CSV_UNQUOTED;
+    if (last == '"') return CSV_QUOTE_SEEN;
+    return last == ',' ? CSV_FIELD_START : CSV_RECORD_START;
+}
+
+/* Which of the block's bytes are inside quotes. The block has `size` > 0 bytes. */
+KERNEL_TARGET ALWAYS_INLINE uint64_t cursor_advance(struct csv_cursor *cursor, uint64_t quotes,
+                                                    uint64_t separators, size_t size)
+{
+    uint64_t inside;
+    for (;;) {
+        inside = mask_prefix_xor(quotes) ^ cursor->inside;
+        uint64_t may_quote = ((quotes | separators) << 1) | cursor->may_quote;
+        uint64_t stray = quotes & inside & ~may_quote;
+        if (LIKELY(stray == 0)) break;
+
+        uint64_t first = stray & -stray;
+        uint64_t field_ends = separators & -first;
+        uint64_t field_end = field_ends & -field_ends; /* 0: not in this block. */
+        quotes &= ~(field_end - first);
+    }
+    cursor->inside = -(inside >> 63); /* Also of a partial block: no quotes come after its bytes. */
+    cursor->may_quote = ((quotes | separators) >> (size - 1)) & 1;
+    return inside;
+}
+
+/* Writes the positions of the four lowest bits (or anything, where there are fewer)
+ * and returns the mask without them. Written out, because compilers leave such loops as they are.
+ */
+KERNEL_TARGET ALWAYS_INLINE uint64_t mask_store_four(uint32_t *out, uint64_t mask, uint32_t base)
+{
+    out[0] = base + mask_lowest(mask);
+    mask &= mask - 1;
+    out[1] = base + mask_lowest(mask);
+    mask &= mask - 1;
+    out[2] = base + mask_lowest(mask);
+    mask &= mask - 1;
+    out[3] = base + mask_lowest(mask);
+    return mask & (mask - 1);
+}
+
+/* Writes the positions of the mask's bits and returns how many. To store some that are not needed
+ * costs less than to mispredict how many are. */
+KERNEL_TARGET ALWAYS_INLINE uint32_t mask_store(uint32_t *out, uint64_t mask, uint32_t base)
+{
+    uint32_t count = mask_count(mask);
+    mask = mask_store_four(out, mask, base);
+    if (count <= 4) return count;
+    mask = mask_store_four(out + 4, mask, base);
+    if (count <= 8) return count;
+    mask = mask_store_four(out + 8, mask, base);
+    mask = mask_store_four(out + 12, mask, base);
+    for (uint32_t done = 16; done < count; done += 4) {
+        mask = mask_store_four(out + done, mask, base);
+    }
+    return count;
+}
+
+/* One block with attention to quotes. */
+KERNEL_TARGET ALWAYS_INLINE void index_block(struct csv_scan *scan, struct block block,
+                                             uint32_t base, size_t size)
+{
+    uint64_t quotes = block_quotes(block);
+    uint64_t separators = block_separators(block);
+    uint64_t lines = block_lines(block);
+    uint64_t outside = ~cursor_advance(&scan->cursor, quotes, separators, size);
+
+    scan->has_quotes |= quotes != 0;
+    scan->line_count += mask_count(lines);
+    scan->record_count += mask_count(lines & outside);
+    scan->count += mask_store(scan->positions + scan->count, separators & outside, base);
+}
+
+KERNEL_TARGET static void index_quoted(struct csv_scan *scan, const char *bytes,
+                                       struct csv_range range)
+{
+    struct csv_scan local = *scan; /* In registers. */
+    for (size_t done = 0; done < range.size; done += CSV_BLOCK_BYTES) {
+        index_block(&local, block_load(bytes + range.start + done), (uint32_t)(range.start + done),
+                    CSV_BLOCK_BYTES);
+    }
+    *scan = local;
+}
+
+/* Without attention to quotes: false, and nothing has happened, when there turns out to be one. */
+KERNEL_TARGET static bool index_plain(struct csv_scan *scan, const char *bytes,
+                                      struct csv_range range)
+{
+    const char *from = bytes + range.start;
+    uint32_t *out = scan->positions + scan->count;
+    struct tally tally = {0};
+    for (size_t done = 0; done < range.size; done += CSV_BLOCK_BYTES) {
+        struct block block = block_load(from + done);
+        tally_add(&tally, block);
+        out += mask_store(out, block_separators(block), (uint32_t)(range.start + done));
+    }
+    if (tally_has_quotes(tally)) return false;
+
+    uint64_t lines = tally_lines(tally);
+    char last = from[range.size - 1];
+    scan->count = (size_t)(out - scan->positions);
+    scan->line_count += lines;
+    scan->record_count += lines;
+    scan->cursor.may_quote = last == ',' || last == '\n';
+    return true;
+}
+
+KERNEL_TARGET static void kernel_index(struct csv_scan *scan, const char *bytes,
+                                       struct csv_range range)
+{
+    size_t whole_bytes = range.size - range.size % CSV_BLOCK_BYTES;
+    struct csv_range stretch = {.start = range.start};
+    for (size_t left = whole_bytes; left > 0; left -= stretch.size) {
+        size_t most = (size_t)STRETCH_BLOCKS * CSV_BLOCK_BYTES;
+        stretch.size = left < most ? left : most;
+        if (scan->has_quotes || !index_plain(scan, bytes, stretch)) {
+            index_quoted(scan, bytes, stretch);
+        }
+        stretch.start += stretch.size;
+    }
+
+    size_t part = range.size - whole_bytes;
+    if (part == 0) return;
+    index_block(scan, block_load_part(bytes + stretch.start, part), (uint32_t)stretch.start, part);
+}
+
+KERNEL_TARGET static enum csv_state kernel_advance(enum csv_state state, const char *bytes,
+                                                   size_t size)
+{
+    if (size == 0) return state;
+    struct csv_cursor cursor = cursor_of(state);
+    size_t done = 0;
+    for (; size - done >= CSV_BLOCK_BYTES; done += CSV_BLOCK_BYTES) {
+        struct block block = block_load(bytes + done);
+        cursor_advance(&cursor, block_quotes(block), block_separators(block), CSV_BLOCK_BYTES);
+    }
+    if (done < size) {
+        struct block block = block_load_part(bytes + done, size - done);
+        cursor_advance(&cursor, block_quotes(block), block_separators(block), size - done);
+    }
+    return cursor_state(cursor, bytes[size - 1]);
+}
+
+KERNEL_TARGET static size_t kernel_record_end(enum csv_state *state, const char *bytes, size_t size)
+{
+    if (size == 0) return 0;
+    struct csv_cursor cursor = cursor_of(*state);
+    for (size_t done = 0; done < size; done += CSV_BLOCK_BYTES) {
+        size_t part = size - done < CSV_BLOCK_BYTES ? size - done : CSV_BLOCK_BYTES;
+        struct block block = part == CSV_BLOCK_BYTES ? block_load(bytes + done)
+                                                     : block_load_part(bytes + done, part);
+        uint64_t inside =
+            cursor_advance(&cursor, block_quotes(block), block_separators(block), part);
+        uint64_t record_ends = block_lines(block) & ~inside;
+        if (record_ends != 0) {
+            *state = CSV_RECORD_START;
+            return done + mask_lowest(record_ends) + 1;
+        }
+    }
+    *state = cursor_state(cursor, bytes[size - 1]);
+    return size;
+}
+
+KERNEL_TARGET static uint64_t kernel_count_lines(const char *bytes, size_t size)
+{
+    uint64_t count = 0;
+    size_t done = 0;
+    while (size - done >= CSV_BLOCK_BYTES) {
+        struct tally tally = {0};
+        for (int blocks = 0; blocks < STRETCH_BLOCKS && size - done >= CSV_BLOCK_BYTES; blocks++) {
+            tally_add(&tally, block_load(bytes + done));
+            done += CSV_BLOCK_BYTES;
+        }
+        count += tally_lines(tally);
+    }
+    if (done < size) count += mask_count(block_lines(block_load_part(bytes + done, size - done)));
+    return count;
+}
+
+#define KERNEL_STRING(name) #name
+#define KERNEL_SYMBOL(name) csv_kernel_##name
+#define KERNEL_DEFINE(name_)                                                                       \
+    const struct csv_kernel KERNEL_SYMBOL(name_) = {                                               \
+        .name = KERNEL_STRING(name_),                                                              \
+        .index = kernel_index,                                                                     \
+        .advance = kernel_advance,                                                                 \
+        .record_end = kernel_record_end,                                                           \
+        .count_lines = kernel_count_lines,                                                         \
+    }

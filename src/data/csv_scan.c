@@ -1,0 +1,156 @@
+/* csv_scan.c - builds the index of a chunk, and repairs it when records differ in length.
+ *
+ * The kernel writes all separators one after the other, commas and line ends alike, without looking
+ * at rows. Whether they make a table is then a question of three numbers and one byte per row:
+ * there are as many record ends as rows, and each row's last separator is one of them, so no other
+ * can be. Only a chunk that fails this is looked at separator by separator.
+ */
+#include "data/csv_scan.h"
+
+#include "base/assert.h"
+#include "data/csv_kernel.h"
+
+enum {
+    /* What is scanned between two looks at the capacity. */
+    RUN_BYTES = 256 * CSV_BLOCK_BYTES,
+};
+
+/* Room for at least `wanted` entries; what was there is kept. */
+static bool positions_reserve(struct budget *budget, uint32_t **positions, size_t *capacity,
+                              size_t wanted)
+{
+    if (wanted <= *capacity) return true;
+    size_t grown = wanted + wanted / 2;
+    uint32_t *resized = memory_resize(budget, *positions, *capacity * sizeof **positions,
+                                      grown * sizeof **positions);
+    if (resized == NULL) return false;
+    *positions = resized;
+    *capacity = grown;
+    return true;
+}
+
+static status scan_all(struct csv_index *index, struct csv_input input, struct csv_scan *scan,
+                       struct error *err)
+{
+    const struct csv_kernel *kernel = csv_kernel_get();
+    struct csv_range range = {.start = 0};
+    do {
+        size_t left = input.size - range.start;
+        range.size = left < RUN_BYTES ? left : RUN_BYTES;
+        /* One entry for the one before the first, one for the end of a record without LF. */
+        size_t wanted = scan->count + range.size + CSV_SCAN_SLACK + 2;
+        if (!positions_reserve(index->budget, &index->flat, &index->flat_capacity, wanted)) {
+            return error_set(err, STATUS_MEMORY,
+                             "csv: no memory for the positions of %zu separators", wanted);
+        }
+        scan->positions = index->flat;
+        if (scan->count == 0) scan->positions[scan->count++] = UINT32_MAX;
+        kernel->index(scan, input.bytes, range);
+        range.start += range.size;
+    } while (range.start < input.size);
+
+    if (scan->cursor.inside != 0) {
+        index->unclosed_offset = scan->positions[scan->count - 1] + 1;
+        return error_set(err, STATUS_INPUT,
+                         "csv: unclosed quote in the field that begins at byte %u of the chunk",
+                         index->unclosed_offset);
+    }
+    /* The last record may end with the file. */
+    uint32_t last_end = scan->positions[scan->count - 1];
+    if (input.size > 0 && (last_end != input.size - 1 || input.bytes[last_end] != '\n')) {
+        scan->positions[scan->count++] = (uint32_t)input.size;
+        scan->record_count++;
+    }
+    return STATUS_OK;
+}
+
+static bool is_record_end(struct csv_input input, uint32_t position)
+{
+    return position == input.size || input.bytes[position] == '\n';
+}
+
+/* Whether every record has column_count fields. */
+static bool scan_is_table(const struct csv_scan *scan, struct csv_input input)
+{
+    size_t separator_count = scan->count - 1;
+    if (separator_count % input.column_count != 0) return false;
+    size_t row_count = separator_count / input.column_count;
+    if (row_count != scan->record_count) return false;
+    if (row_count == 0) return true;
+
+    /* The last separator ends a record whatever it is; it may be beyond the bytes. */
+    const uint32_t *end = scan->positions + input.column_count;
+    unsigned differs = 0;
+    for (size_t row = 0; row + 1 < row_count; row++) {
+        differs |= (unsigned char)input.bytes[*end] ^ (unsigned)'\n';
+        end += input.column_count;
+    }
+    return differs == 0;
+}
+
+/* Copies the rows with column_count fields, and counts the others. */
+static status index_repair(struct csv_index *index, const struct csv_scan *scan,
+                           struct csv_input input, struct error *err)
+{
+    size_t field_count = scan->count - 1;
+    size_t wanted = field_count + field_count / input.column_count + 1;
+    if (!positions_reserve(index->budget, &index->repaired, &index->repaired_capacity, wanted)) {
+        return error_set(err, STATUS_MEMORY, "csv: no memory for the positions of %zu separators",
+                         wanted);
+    }
+
+    uint32_t *out = index->repaired;
+    const uint32_t *start = scan->positions;
+    const uint32_t *last = scan->positions + field_count;
+    while (start < last) {
+        const uint32_t *end = start + 1;
+        while (!is_record_end(input, *end)) {
+            end++;
+        }
+        if ((size_t)(end - start) == input.column_count) {
+            for (const uint32_t *from = start; from <= end; from++) {
+                *out++ = *from;
+            }
+            index->row_count++;
+        } else if (index->left_out_count++ == 0) {
+            index->left_out_offset = *start + 1;
+        }
+        start = end;
+    }
+    index->positions = index->repaired;
+    index->stride = input.column_count + 1;
+    return STATUS_OK;
+}
+
+status csv_index_build(struct csv_index *index, struct csv_input input, struct error *err)
+{
+    ASSERT(input.column_count > 0);
+    ASSERT(input.column_count < UINT32_MAX);
+    ASSERT(input.size <= CSV_CHUNK_LIMIT_BYTES);
+    *index = (struct csv_index){
+        .budget = index->budget,
+        .flat = index->flat,
+        .flat_capacity = index->flat_capacity,
+        .repaired = index->repaired,
+        .repaired_capacity = index->repaired_capacity,
+        .column_count = input.column_count,
+        .stride = input.column_count,
+    };
+    struct csv_scan scan = {.cursor = {.may_quote = 1}};
+    TRY(scan_all(index, input, &scan, err));
+
+    index->record_count = scan.record_count;
+    index->line_count = scan.line_count;
+    index->has_quotes = scan.has_quotes;
+    if (!scan_is_table(&scan, input)) return index_repair(index, &scan, input, err);
+    index->positions = scan.positions;
+    index->row_count = (uint32_t)scan.record_count;
+    return STATUS_OK;
+}
+
+void csv_index_done(struct csv_index *index)
+{
+    memory_free(index->budget, index->flat, index->flat_capacity * sizeof *index->flat);
+    memory_free(index->budget, index->repaired, index->repaired_capacity * sizeof *index->repaired);
+    *index = (struct csv_index){.budget = index->budget};
+}

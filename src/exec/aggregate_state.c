@@ -1,0 +1,450 @@
+/* aggregate_state.c - one small struct per kind of state, and loops over many of them. */
+#include "exec/aggregate_state.h"
+
+#include "base/assert.h"
+#include "base/exact_sum.h"
+#include "base/int128.h"
+#include "base/number.h"
+
+/* A value of any type but lists. */
+union slot {
+    int64_t integer;
+    double number;
+    struct text text;
+};
+
+struct sum_state {
+    int64_t count;
+    uint64_t low; /* 128 bits in halves: records are aligned to 8 bytes only. */
+    uint64_t high;
+};
+
+struct exact_state {
+    int64_t count;
+    struct exact_sum sum;
+};
+
+struct extreme_state {
+    uint64_t present;
+    union slot value;
+};
+
+struct arg_state {
+    uint64_t present;
+    union slot value;
+    union slot by;
+};
+
+static bool is_exact(const struct aggregate *aggregate)
+{
+    return aggregate->input_type.kind == TYPE_DOUBLE;
+}
+
+size_t aggregate_state_size(const struct aggregate *aggregate)
+{
+    switch (aggregate->kind) {
+    case AGGREGATE_COUNT_ROWS:
+    case AGGREGATE_COUNT:
+        return sizeof(int64_t);
+    case AGGREGATE_SUM:
+    case AGGREGATE_AVG:
+        return is_exact(aggregate) ? sizeof(struct exact_state) : sizeof(struct sum_state);
+    case AGGREGATE_MIN:
+    case AGGREGATE_MAX:
+        return sizeof(struct extreme_state);
+    case AGGREGATE_ARG_MIN:
+    case AGGREGATE_ARG_MAX:
+        break;
+    }
+    return sizeof(struct arg_state);
+}
+
+static void *state_at(const struct state_list *states, uint32_t i)
+{
+    return states->records[i] + states->offset;
+}
+
+/* ---- sums ---- */
+
+static int128 sum_get(const struct sum_state *state)
+{
+    return (int128)((uint128)state->high << 64 | state->low);
+}
+
+static void sum_set(struct sum_state *state, int128 sum)
+{
+    state->low = (uint64_t)sum;
+    state->high = (uint64_t)((uint128)sum >> 64);
+}
+
+static void add_sums(const struct state_list *states, const struct column *column,
+                     struct selection selection)
+{
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        if (column_is_null(column, row)) continue;
+        struct sum_state *state = state_at(states, i);
+        state->count++;
+        sum_set(state, sum_get(state) + column->ints[row]);
+    }
+}
+
+static bool add_exact(const struct state_list *states, const struct column *column,
+                      struct selection selection)
+{
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        if (column_is_null(column, row)) continue;
+        struct exact_state *state = state_at(states, i);
+        state->count++;
+        if (!exact_sum_add(&state->sum, column->doubles[row], states->arena)) return false;
+    }
+    return true;
+}
+
+/* ---- extremes ---- */
+
+static union slot slot_read(const struct column *column, uint32_t row)
+{
+    union slot slot = {0};
+    switch ((enum type_kind)column->type.kind) {
+    case TYPE_NULL:
+    case TYPE_BOOL:
+        slot.integer = column->bools[row];
+        break;
+    case TYPE_DOUBLE:
+        slot.number = column->doubles[row];
+        break;
+    case TYPE_TEXT:
+        slot.text = column->texts[row];
+        break;
+    case TYPE_INT:
+    case TYPE_DECIMAL:
+    case TYPE_DATE:
+    case TYPE_TIMESTAMP:
+        slot.integer = column->ints[row];
+        break;
+    case TYPE_LIST_TEXT:
+    case TYPE_LIST_INT:
+        ASSERT(false); /* The binder refuses them. */
+    }
+    return slot;
+}
+
+static void slot_write(struct column *column, uint32_t row, union slot slot)
+{
+    if (column->type.kind == TYPE_BOOL || column->type.kind == TYPE_NULL) {
+        column->bools[row] = (uint8_t)slot.integer;
+    } else if (column->type.kind == TYPE_TEXT) {
+        column->texts[row] = slot.text;
+    } else {
+        column->ints[row] = slot.integer; /* Doubles too: the bits. */
+    }
+}
+
+static int slot_compare(struct type type, union slot a, union slot b)
+{
+    if (type.kind == TYPE_TEXT) return text_compare(a.text, b.text);
+    if (type.kind != TYPE_DOUBLE) return (a.integer > b.integer) - (a.integer < b.integer);
+    bool a_nan = a.number != a.number;
+    bool b_nan = b.number != b.number;
+    if (a_nan || b_nan) return (int)a_nan - (int)b_nan;
+    return (a.number > b.number) - (a.number < b.number);
+}
+
+static bool slot_keep(struct type type, union slot *slot, struct arena *arena)
+{
+    if (type.kind != TYPE_TEXT) return true;
+    const char *copy = arena_copy_string(arena, slot->text);
+    if (copy == NULL) return false;
+    slot->text.bytes = copy;
+    return true;
+}
+
+static bool offer_extreme(const struct state_list *states, uint32_t i, union slot value)
+{
+    const struct aggregate *aggregate = states->aggregate;
+    struct extreme_state *state = state_at(states, i);
+    if (state->present) {
+        int order = slot_compare(aggregate->input_type, value, state->value);
+        if (aggregate->kind == AGGREGATE_MIN ? order >= 0 : order <= 0) return true;
+    }
+    if (!slot_keep(aggregate->input_type, &value, states->arena)) return false;
+    *state = (struct extreme_state){.present = 1, .value = value};
+    return true;
+}
+
+/* Among equal `by` the smallest value wins. */
+static bool offer_arg(const struct state_list *states, uint32_t i, union slot value, union slot by)
+{
+    const struct aggregate *aggregate = states->aggregate;
+    struct arg_state *state = state_at(states, i);
+    if (state->present) {
+        int order = slot_compare(aggregate->by_type, by, state->by);
+        if (aggregate->kind == AGGREGATE_ARG_MAX) order = -order;
+        if (order == 0) order = slot_compare(aggregate->input_type, value, state->value);
+        if (order >= 0) return true;
+    }
+    if (!slot_keep(aggregate->input_type, &value, states->arena)) return false;
+    if (!slot_keep(aggregate->by_type, &by, states->arena)) return false;
+    *state = (struct arg_state){.present = 1, .value = value, .by = by};
+    return true;
+}
+
+static bool offer_rows(const struct state_list *states, const struct column *values,
+                       const struct column *bys, struct selection selection)
+{
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        if (column_is_null(values, row) || (bys != NULL && column_is_null(bys, row))) continue;
+        union slot value = slot_read(values, row);
+        bool kept = bys == NULL ? offer_extreme(states, i, value)
+                                : offer_arg(states, i, value, slot_read(bys, row));
+        if (!kept) return false;
+    }
+    return true;
+}
+
+/* ---- rows in ---- */
+
+bool aggregate_state_add(const struct state_list *states, const struct batch *batch,
+                         struct selection selection)
+{
+    const struct aggregate *aggregate = states->aggregate;
+    const struct column *column =
+        aggregate->kind == AGGREGATE_COUNT_ROWS ? NULL : &batch->columns[aggregate->input_column];
+    switch (aggregate->kind) {
+    case AGGREGATE_COUNT_ROWS:
+        for (uint32_t i = 0; i < selection.count; i++) {
+            ++*(int64_t *)state_at(states, i);
+        }
+        return true;
+    case AGGREGATE_COUNT:
+        for (uint32_t i = 0; i < selection.count; i++) {
+            *(int64_t *)state_at(states, i) += !column_is_null(column, selection_row(selection, i));
+        }
+        return true;
+    case AGGREGATE_SUM:
+    case AGGREGATE_AVG:
+        if (is_exact(aggregate)) return add_exact(states, column, selection);
+        add_sums(states, column, selection);
+        return true;
+    case AGGREGATE_MIN:
+    case AGGREGATE_MAX:
+        return offer_rows(states, column, NULL, selection);
+    case AGGREGATE_ARG_MIN:
+    case AGGREGATE_ARG_MAX:
+        break;
+    }
+    return offer_rows(states, column, &batch->columns[aggregate->by_column], selection);
+}
+
+/* ---- partial states in ---- */
+
+static bool merge_exact(const struct state_list *states, const struct batch *partial,
+                        uint32_t first, uint32_t count)
+{
+    const struct column *columns = &partial->columns[states->aggregate->state_column];
+    for (uint32_t i = 0; i < count; i++) {
+        struct exact_state *state = state_at(states, i);
+        struct text bytes = columns[1].texts[first + i];
+        struct exact_sum sum;
+        if (!exact_sum_decode(&sum, (const unsigned char *)bytes.bytes, bytes.size,
+                              states->arena) ||
+            !exact_sum_merge(&state->sum, &sum, states->arena)) {
+            return false;
+        }
+        state->count += columns[0].ints[first + i];
+    }
+    return true;
+}
+
+static bool merge_extremes(const struct state_list *states, const struct batch *partial,
+                           uint32_t first, uint32_t count, bool has_by)
+{
+    const struct column *columns = &partial->columns[states->aggregate->state_column];
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t row = first + i;
+        if (column_is_null(&columns[0], row)) continue;
+        union slot value = slot_read(&columns[0], row);
+        bool kept = has_by ? offer_arg(states, i, value, slot_read(&columns[1], row))
+                           : offer_extreme(states, i, value);
+        if (!kept) return false;
+    }
+    return true;
+}
+
+bool aggregate_state_merge(const struct state_list *states, const struct batch *partial,
+                           uint32_t first, uint32_t count)
+{
+    const struct aggregate *aggregate = states->aggregate;
+    const struct column *columns = &partial->columns[aggregate->state_column];
+    switch (aggregate->kind) {
+    case AGGREGATE_COUNT_ROWS:
+    case AGGREGATE_COUNT:
+        for (uint32_t i = 0; i < count; i++) {
+            *(int64_t *)state_at(states, i) += columns[0].ints[first + i];
+        }
+        return true;
+    case AGGREGATE_SUM:
+    case AGGREGATE_AVG:
+        if (is_exact(aggregate)) return merge_exact(states, partial, first, count);
+        for (uint32_t i = 0; i < count; i++) {
+            struct sum_state *state = state_at(states, i);
+            struct sum_state more = {columns[0].ints[first + i],
+                                     (uint64_t)columns[1].ints[first + i],
+                                     (uint64_t)columns[2].ints[first + i]};
+            state->count += more.count;
+            /* Unsigned: sums of true states never wrap, and damaged ones may. */
+            sum_set(state, (int128)((uint128)sum_get(state) + (uint128)sum_get(&more)));
+        }
+        return true;
+    case AGGREGATE_MIN:
+    case AGGREGATE_MAX:
+        return merge_extremes(states, partial, first, count, false);
+    case AGGREGATE_ARG_MIN:
+    case AGGREGATE_ARG_MAX:
+        break;
+    }
+    return merge_extremes(states, partial, first, count, true);
+}
+
+/* ---- out ---- */
+
+static bool partial_exact(const struct state_list *states, uint32_t count, struct column *columns,
+                          struct arena *arena)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct exact_state *state = state_at(states, i);
+        unsigned char bytes[EXACT_SUM_BYTES_MAX];
+        struct text text = {(const char *)bytes, (uint32_t)exact_sum_encode(&state->sum, bytes)};
+        const char *copy = arena_copy_string(arena, text);
+        if (copy == NULL) return false;
+        columns[0].ints[i] = state->count;
+        columns[1].texts[i] = (struct text){copy, text.size};
+    }
+    return true;
+}
+
+static bool set_null(struct column *column, uint32_t row, uint32_t count, struct arena *arena)
+{
+    if (!column_need_nulls(column, count, arena)) return false;
+    column->nulls[row] = 1;
+    slot_write(column, row, (union slot){0});
+    return true;
+}
+
+static bool partial_extremes(const struct state_list *states, uint32_t count,
+                             struct column *columns, bool has_by, struct arena *arena)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct arg_state *state = state_at(states, i);
+        if (!state->present) {
+            if (!set_null(&columns[0], i, count, arena)) return false;
+            if (has_by && !set_null(&columns[1], i, count, arena)) return false;
+            continue;
+        }
+        slot_write(&columns[0], i, state->value);
+        if (has_by) slot_write(&columns[1], i, state->by);
+    }
+    return true;
+}
+
+bool aggregate_state_partial(const struct state_list *states, uint32_t count,
+                             struct column *columns, struct arena *arena)
+{
+    const struct aggregate *aggregate = states->aggregate;
+    switch (aggregate->kind) {
+    case AGGREGATE_COUNT_ROWS:
+    case AGGREGATE_COUNT:
+        for (uint32_t i = 0; i < count; i++) {
+            columns[0].ints[i] = *(int64_t *)state_at(states, i);
+        }
+        return true;
+    case AGGREGATE_SUM:
+    case AGGREGATE_AVG:
+        if (is_exact(aggregate)) return partial_exact(states, count, columns, arena);
+        for (uint32_t i = 0; i < count; i++) {
+            const struct sum_state *state = state_at(states, i);
+            columns[0].ints[i] = state->count;
+            columns[1].ints[i] = (int64_t)state->low;
+            columns[2].ints[i] = (int64_t)state->high;
+        }
+        return true;
+    case AGGREGATE_MIN:
+    case AGGREGATE_MAX:
+        return partial_extremes(states, count, columns, false, arena);
+    case AGGREGATE_ARG_MIN:
+    case AGGREGATE_ARG_MAX:
+        break;
+    }
+    return partial_extremes(states, count, columns, true, arena);
+}
+
+static status too_large(const struct aggregate *aggregate, struct error *err)
+{
+    char name[TYPE_NAME_SIZE];
+    return error_set(err, STATUS_OVERFLOW, "a sum does not fit %s; sum CAST(... AS DOUBLE) instead",
+                     type_name(aggregate->result_type, name));
+}
+
+static status result_sum(const struct aggregate *aggregate, const struct sum_state *state,
+                         int64_t *out, struct error *err)
+{
+    int128 sum = sum_get(state);
+    int128 limit = INT64_MAX;
+    if (aggregate->result_type.kind == TYPE_DECIMAL) limit = (int128)1000000000000000000 - 1;
+    bool smallest = aggregate->result_type.kind == TYPE_INT && sum == INT64_MIN;
+    if ((sum > limit || sum < -limit) && !smallest) return too_large(aggregate, err);
+    *out = (int64_t)sum;
+    return STATUS_OK;
+}
+
+/* One normal form for results: there is one zero and one NaN. */
+static double normal(double value)
+{
+    if (value != value) return __builtin_nan("");
+    return value == 0 ? 0.0 : value;
+}
+
+static status result_numbers(const struct state_list *states, uint32_t i, struct column *column,
+                             struct error *err)
+{
+    const struct aggregate *aggregate = states->aggregate;
+    bool average = aggregate->kind == AGGREGATE_AVG;
+    if (is_exact(aggregate)) {
+        const struct exact_state *state = state_at(states, i);
+        double sum = exact_sum_round(&state->sum);
+        column->doubles[i] = normal(average ? sum / (double)state->count : sum);
+        return STATUS_OK;
+    }
+    const struct sum_state *state = state_at(states, i);
+    if (!average) return result_sum(aggregate, state, &column->ints[i], err);
+    column->doubles[i] =
+        decimal_ratio(sum_get(state), (uint64_t)state->count,
+                      aggregate->input_type.kind == TYPE_DECIMAL ? aggregate->input_type.scale : 0);
+    return STATUS_OK;
+}
+
+status aggregate_state_result(const struct state_list *states, uint32_t count,
+                              struct column *column, struct arena *arena, struct error *err)
+{
+    const struct aggregate *aggregate = states->aggregate;
+    for (uint32_t i = 0; i < count; i++) {
+        /* Every state but a count's begins with how many values it has seen, or whether any. */
+        int64_t first_word = *(int64_t *)state_at(states, i);
+        if (aggregate->kind == AGGREGATE_COUNT_ROWS || aggregate->kind == AGGREGATE_COUNT) {
+            column->ints[i] = first_word;
+        } else if (first_word == 0) {
+            if (!set_null(column, i, count, arena)) {
+                return error_set(err, STATUS_MEMORY, "out of memory");
+            }
+        } else if (aggregate->kind == AGGREGATE_SUM || aggregate->kind == AGGREGATE_AVG) {
+            TRY(result_numbers(states, i, column, err));
+        } else {
+            const struct extreme_state *state = state_at(states, i);
+            slot_write(column, i, state->value);
+        }
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,46 @@
+/* aggregate_state.h - what an aggregate remembers of a group, and the columns it travels in.
+ *
+ * A state is a few words in a group's record (group_table.h). All of them are functions of the
+ * multiset of values seen: sums are exact and checked for overflow only at the end, the least and
+ * greatest are decided by value. So it does not matter in which order batches arrive.
+ *
+ * The partial columns of a state are laid out by sql/plan_builder.c (state_fields):
+ *     count      count
+ *     sum, avg   count, sum's low half, sum's high half      (DOUBLE: count, bytes of the exact
+ * sum) min, max   the value, NULL when there is none arg_*      the value and what it was chosen by
+ */
+#ifndef EXEC_AGGREGATE_STATE_H
+#define EXEC_AGGREGATE_STATE_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "data/column.h"
+#include "plan/plan.h"
+
+/* Bytes in the record; a multiple of 8. A zeroed state is an empty one. */
+size_t aggregate_state_size(const struct aggregate *aggregate);
+
+/* The states of one aggregate: of record i at records[i] + offset. */
+struct state_list {
+    const struct aggregate *aggregate;
+    unsigned char *const *records;
+    size_t offset;
+    struct arena *arena; /* For texts and wide sums. */
+};
+
+/* Adds the value of the i-th selected row to the i-th state. False: out of memory. */
+MUST_USE bool aggregate_state_add(const struct state_list *states, const struct batch *batch,
+                                  struct selection selection);
+/* Merges the partial state in row first+i into the i-th state. False: out of memory or damaged. */
+MUST_USE bool aggregate_state_merge(const struct state_list *states, const struct batch *partial,
+                                    uint32_t first, uint32_t count);
+
+/* Fills the aggregate's partial columns, rows 0..count-1, or its result column. `columns` are made
+ * by the caller with column_init; nulls arrays are added here where needed. */
+MUST_USE bool aggregate_state_partial(const struct state_list *states, uint32_t count,
+                                      struct column *columns, struct arena *arena);
+MUST_USE status aggregate_state_result(const struct state_list *states, uint32_t count,
+                                       struct column *column, struct arena *arena,
+                                       struct error *err);
+
+#endif

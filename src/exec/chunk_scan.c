@@ -1,0 +1,426 @@
+/* chunk_scan.c - the index of a chunk, cut into batches; columns parsed one at a time.
+ *
+ * A batch is small enough for its columns to stay in the cache until the queries have seen them.
+ * NOT NULL columns come first, in declared order, so that it is known which records are kept when
+ * the nullable ones are counted. As long as nothing fails, a batch has no row flags, no row numbers
+ * and no NULLs; each comes into being with the first row that needs it.
+ *
+ * TEXT is left where it is: emptiness can be told from the positions, and most rows are filtered
+ * out before anybody reads their texts.
+ */
+#include "exec/chunk_scan.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "data/csv_scan.h"
+#include "exec/chunk_parse.h"
+
+enum {
+    /* A selection of at least one row in so many makes all kept rows be loaded. */
+    LOAD_ALL_FRACTION = 4,
+};
+
+enum load_state { LOAD_NONE, LOAD_SOME, LOAD_ALL };
+
+/* What the scan keeps for a column beside the batch's view of it. */
+struct scan_column {
+    enum load_state load_state; /* TEXT only. */
+    uint8_t *loaded;            /* TEXT only, valid in LOAD_SOME: by row. */
+    uint8_t *nulls;             /* Nullable only: lent to the column when some row is NULL. */
+};
+
+struct chunk_scan {
+    const struct table *table;
+    uint32_t column_count;
+    uint32_t field_limit;
+    bool *used;
+    struct budget *budget;
+    struct arena arena;       /* Lives as long as the scan. */
+    struct arena batch_arena; /* Unquoted texts. */
+    struct csv_index index;
+    struct chunk chunk;
+    uint32_t error_offset;
+    struct chunk_tally tally;
+
+    struct column *columns; /* The current batch's, rows first_row .. first_row + row_count - 1. */
+    struct scan_column *states;
+    uint32_t first_row;
+    uint32_t row_count;
+    uint32_t kept_count;
+    uint32_t *failed; /* Rows, scratch for one column. */
+    uint32_t *rows;   /* Those kept, when some were dropped. */
+    uint8_t *dropped; /* By row, when some were dropped. */
+    bool has_dropped;
+    bool memory_failed;
+};
+
+static status scan_fail_memory(const struct chunk_scan *scan, struct error *err)
+{
+    return error_set(err, STATUS_MEMORY, "table %.*s: no memory to read a chunk",
+                     TEXT_ARGS(scan->table->name));
+}
+
+static const struct field *scan_field(const struct chunk_scan *scan, uint32_t column)
+{
+    return &scan->table->schema.fields[column];
+}
+
+static bool scan_alloc_column(struct chunk_scan *scan, uint32_t column)
+{
+    const struct field *field = scan_field(scan, column);
+    ASSERT(field->type.kind != TYPE_NULL);
+    ASSERT(!type_is_list(field->type));
+    struct scan_column *state = &scan->states[column];
+    bool is_text = field->type.kind == TYPE_TEXT;
+    scan->columns[column] = (struct column){.type = field->type};
+    if (is_text && !scan->used[column]) return true;
+
+    if (!column_init(&scan->columns[column], field->type, CHUNK_SCAN_ROWS, &scan->arena)) {
+        return false;
+    }
+    if (is_text) {
+        state->loaded = arena_array(&scan->arena, uint8_t, CHUNK_SCAN_ROWS);
+        if (state->loaded == NULL) return false;
+    }
+    if (!field->not_null) {
+        state->nulls = arena_array(&scan->arena, uint8_t, CHUNK_SCAN_ROWS);
+        if (state->nulls == NULL) return false;
+    }
+    return true;
+}
+
+static bool scan_alloc(struct chunk_scan *scan, const bool *used)
+{
+    struct arena *arena = &scan->arena;
+    uint32_t count = scan->column_count;
+    scan->used = arena_array(arena, bool, count);
+    scan->columns = arena_array(arena, struct column, count);
+    scan->states = arena_array(arena, struct scan_column, count);
+    scan->tally.nulled = arena_array(arena, struct drop_count, count);
+    scan->tally.dropped =
+        arena_calloc(arena, count, sizeof *scan->tally.dropped, alignof(struct drop_count));
+    scan->failed = arena_array(arena, uint32_t, CHUNK_SCAN_ROWS + 1);
+    scan->rows = arena_array(arena, uint32_t, CHUNK_SCAN_ROWS);
+    scan->dropped = arena_array(arena, uint8_t, CHUNK_SCAN_ROWS);
+    if (scan->used == NULL || scan->columns == NULL || scan->states == NULL ||
+        scan->tally.nulled == NULL || scan->tally.dropped == NULL || scan->failed == NULL ||
+        scan->rows == NULL || scan->dropped == NULL) {
+        return false;
+    }
+    for (uint32_t column = 0; column < count; column++) {
+        scan->used[column] = used[column];
+        if (!scan_alloc_column(scan, column)) return false;
+    }
+    return true;
+}
+
+status chunk_scan_create(const struct table *table, const bool *used, uint32_t field_limit,
+                         struct budget *budget, struct chunk_scan **out, struct error *err)
+{
+    struct chunk_scan *scan = memory_alloc(budget, sizeof *scan);
+    if (scan == NULL) {
+        return error_set(err, STATUS_MEMORY, "table %.*s: no memory for its scan",
+                         TEXT_ARGS(table->name));
+    }
+    *scan = (struct chunk_scan){
+        .table = table,
+        .column_count = table->schema.count,
+        .field_limit = field_limit,
+        .budget = budget,
+        .index = {.budget = budget},
+    };
+    arena_init(&scan->arena, budget);
+    arena_init(&scan->batch_arena, budget);
+    if (!scan_alloc(scan, used)) {
+        chunk_scan_destroy(scan);
+        return error_set(err, STATUS_MEMORY, "table %.*s: no memory for its scan",
+                         TEXT_ARGS(table->name));
+    }
+    *out = scan;
+    return STATUS_OK;
+}
+
+void chunk_scan_destroy(struct chunk_scan *scan)
+{
+    if (scan == NULL) return;
+    csv_index_done(&scan->index);
+    arena_done(&scan->batch_arena);
+    arena_done(&scan->arena);
+    memory_free(scan->budget, scan, sizeof *scan);
+}
+
+/* The column's fields in rows first_row .. first_row + count - 1. */
+static struct chunk_fields scan_fields(struct chunk_scan *scan, uint32_t column, uint32_t first_row,
+                                       uint32_t count)
+{
+    uint32_t file_column = scan->chunk.column_map[column];
+    const struct csv_index *index = &scan->index;
+    return (struct chunk_fields){
+        .bytes = scan->chunk.bytes,
+        .positions = index->positions + (size_t)first_row * index->stride + file_column,
+        .stride = index->stride,
+        .count = count,
+        .ends_record = file_column + 1 == index->column_count,
+        .has_quotes = index->has_quotes,
+        .arena = &scan->batch_arena,
+        .memory_failed = &scan->memory_failed,
+    };
+}
+
+/* Fields can only be too long in a chunk that is longer still, so hardly any chunk gets here. */
+static status scan_check_lengths(struct chunk_scan *scan, struct error *err)
+{
+    for (uint32_t column = 0; column < scan->column_count; column++) {
+        const struct field *field = scan_field(scan, column);
+        bool checked = field->not_null || field->type.kind != TYPE_TEXT;
+        if (!checked && !scan->used[column]) continue;
+        struct chunk_fields fields = scan_fields(scan, column, 0, scan->index.row_count);
+        for (uint32_t row = 0; row < fields.count; row++) {
+            struct text raw = chunk_field_raw(&fields, row);
+            if (raw.size <= scan->field_limit) continue;
+            scan->error_offset = (uint32_t)(raw.bytes - scan->chunk.bytes);
+            return error_set(err, STATUS_LIMIT,
+                             "a field has %u bytes; the limit is %u, see --field-limit", raw.size,
+                             scan->field_limit);
+        }
+    }
+    return STATUS_OK;
+}
+
+static void scan_reset(struct chunk_scan *scan)
+{
+    scan->first_row = 0;
+    scan->row_count = 0;
+    scan->kept_count = 0;
+    scan->error_offset = 0;
+    scan->memory_failed = false;
+    struct chunk_tally *tally = &scan->tally;
+    *tally = (struct chunk_tally){.dropped = tally->dropped, .nulled = tally->nulled};
+    for (uint32_t column = 0; column < scan->column_count; column++) {
+        tally->nulled[column] = (struct drop_count){0};
+        for (int reason = 0; reason < DROP_REASON_COUNT; reason++) {
+            tally->dropped[column][reason] = (struct drop_count){0};
+        }
+    }
+}
+
+status chunk_scan_begin(struct chunk_scan *scan, const struct chunk *chunk, struct error *err)
+{
+    scan_reset(scan);
+    scan->chunk = *chunk;
+    for (uint32_t column = 0; column < scan->column_count; column++) {
+        ASSERT(chunk->column_map[column] < chunk->file_columns);
+    }
+    struct csv_input input = {chunk->bytes, chunk->size, chunk->file_columns};
+    status built = csv_index_build(&scan->index, input, err);
+    scan->error_offset = scan->index.unclosed_offset;
+    TRY(built);
+
+    scan->tally.record_count = scan->index.record_count;
+    scan->tally.line_count = scan->index.line_count;
+    scan->tally.wrong_fields = (struct drop_count){
+        .count = scan->index.left_out_count,
+        .first_offset = scan->index.left_out_offset,
+    };
+    if (chunk->size > scan->field_limit) return scan_check_lengths(scan, err);
+    return STATUS_OK;
+}
+
+uint32_t chunk_scan_error_offset(const struct chunk_scan *scan)
+{
+    return scan->error_offset;
+}
+
+static void scan_count(const struct chunk_scan *scan, struct drop_count *drops, uint32_t row)
+{
+    if (drops->count++ == 0) {
+        drops->first_offset = csv_index_row_offset(&scan->index, scan->first_row + row);
+    }
+}
+
+static bool scan_is_dropped(const struct chunk_scan *scan, uint32_t row)
+{
+    return scan->has_dropped && scan->dropped[row] != 0;
+}
+
+/* Out of line, like scan_null_rows: what is rare must not be in the way of what is not. */
+static __attribute__((noinline)) void scan_drop_rows(struct chunk_scan *scan, uint32_t column,
+                                                     const struct chunk_fields *fields,
+                                                     uint32_t failed_count)
+{
+    if (!scan->has_dropped) {
+        memset(scan->dropped, 0, scan->row_count);
+        scan->has_dropped = true;
+    }
+    for (uint32_t i = 0; i < failed_count; i++) {
+        uint32_t row = scan->failed[i];
+        if (scan->dropped[row] != 0) continue;
+        bool is_empty = chunk_field_is_empty(chunk_field_raw(fields, row));
+        enum drop_reason reason = is_empty ? DROP_EMPTY : DROP_UNREADABLE;
+        scan_count(scan, &scan->tally.dropped[column][reason], row);
+        scan->dropped[row] = 1;
+        scan->kept_count--;
+    }
+}
+
+/* Lends the column its array of NULLs, cleared. */
+static void scan_need_nulls(struct chunk_scan *scan, uint32_t column)
+{
+    if (scan->columns[column].nulls != NULL) return;
+    scan->columns[column].nulls = scan->states[column].nulls;
+    memset(scan->columns[column].nulls, 0, scan->row_count);
+}
+
+static __attribute__((noinline)) void scan_null_rows(struct chunk_scan *scan, uint32_t column,
+                                                     const struct chunk_fields *fields,
+                                                     uint32_t failed_count)
+{
+    scan_need_nulls(scan, column);
+    uint8_t *nulls = scan->columns[column].nulls;
+    for (uint32_t i = 0; i < failed_count; i++) {
+        uint32_t row = scan->failed[i];
+        nulls[row] = 1;
+        if (chunk_field_is_empty(chunk_field_raw(fields, row))) continue;
+        if (!scan_is_dropped(scan, row)) scan_count(scan, &scan->tally.nulled[column], row);
+    }
+}
+
+/* Parses and checks one column of the current batch, or only checks if it is TEXT. */
+static status scan_read_column(struct chunk_scan *scan, uint32_t column, struct error *err)
+{
+    bool not_null = scan_field(scan, column)->not_null;
+    struct column *values = &scan->columns[column];
+    values->nulls = NULL;
+    scan->states[column].load_state = LOAD_NONE;
+    if (values->type.kind == TYPE_TEXT && !not_null) return STATUS_OK;
+
+    struct chunk_fields fields = scan_fields(scan, column, scan->first_row, scan->row_count);
+    uint32_t failed_count = values->type.kind == TYPE_TEXT
+                                ? chunk_parse_empty(&fields, scan->failed)
+                                : chunk_parse_values(&fields, values, scan->failed);
+    if (scan->memory_failed) return scan_fail_memory(scan, err);
+    if (LIKELY(failed_count == 0)) return STATUS_OK;
+    if (not_null) {
+        scan_drop_rows(scan, column, &fields, failed_count);
+    } else {
+        scan_null_rows(scan, column, &fields, failed_count);
+    }
+    return STATUS_OK;
+}
+
+/* Reads rows first_row .. first_row + row_count - 1. */
+static status scan_read_batch(struct chunk_scan *scan, struct error *err)
+{
+    scan->kept_count = scan->row_count;
+    scan->has_dropped = false;
+    arena_reset(&scan->batch_arena);
+    for (uint32_t column = 0; column < scan->column_count; column++) {
+        if (scan_field(scan, column)->not_null) TRY(scan_read_column(scan, column, err));
+    }
+    if (scan->kept_count == 0) return STATUS_OK;
+    for (uint32_t column = 0; column < scan->column_count; column++) {
+        if (!scan_field(scan, column)->not_null) TRY(scan_read_column(scan, column, err));
+    }
+    scan->tally.kept_count += scan->kept_count;
+    return STATUS_OK;
+}
+
+static struct selection scan_selection(struct chunk_scan *scan)
+{
+    if (!scan->has_dropped) return (struct selection){.count = scan->row_count};
+    uint32_t count = 0;
+    for (uint32_t row = 0; row < scan->row_count; row++) {
+        scan->rows[count] = row;
+        count += scan->dropped[row] == 0;
+        if (count == scan->kept_count) break;
+    }
+    ASSERT(count == scan->kept_count);
+    return (struct selection){.rows = scan->rows, .count = count};
+}
+
+status chunk_scan_next(struct chunk_scan *scan, struct batch *out_batch,
+                       struct selection *out_selection, bool *out_more, struct error *err)
+{
+    do {
+        scan->first_row += scan->row_count;
+        uint32_t left = scan->index.row_count - scan->first_row;
+        scan->row_count = left < CHUNK_SCAN_ROWS ? left : CHUNK_SCAN_ROWS;
+        if (scan->row_count == 0) {
+            *out_more = false;
+            return STATUS_OK;
+        }
+        TRY(scan_read_batch(scan, err));
+    } while (scan->kept_count == 0);
+
+    *out_batch = (struct batch){
+        .row_count = scan->row_count,
+        .column_count = scan->column_count,
+        .columns = scan->columns,
+    };
+    *out_selection = scan_selection(scan);
+    *out_more = true;
+    return STATUS_OK;
+}
+
+static void scan_load_row(struct chunk_scan *scan, uint32_t column,
+                          const struct chunk_fields *fields, uint32_t row)
+{
+    struct column *values = &scan->columns[column];
+    chunk_parse_text(fields, values, row);
+    if (values->texts[row].size == 0 && scan->states[column].nulls != NULL) {
+        scan_need_nulls(scan, column);
+        values->nulls[row] = 1;
+    }
+}
+
+static void scan_load_all(struct chunk_scan *scan, uint32_t column,
+                          const struct chunk_fields *fields)
+{
+    const struct scan_column *state = &scan->states[column];
+    for (uint32_t row = 0; row < scan->row_count; row++) {
+        if (scan_is_dropped(scan, row)) continue;
+        if (state->load_state == LOAD_SOME && state->loaded[row] != 0) continue;
+        scan_load_row(scan, column, fields, row);
+    }
+}
+
+static void scan_load_some(struct chunk_scan *scan, uint32_t column,
+                           const struct chunk_fields *fields, struct selection selection)
+{
+    struct scan_column *state = &scan->states[column];
+    if (state->load_state == LOAD_NONE) memset(state->loaded, 0, scan->row_count);
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        ASSERT(row < scan->row_count);
+        if (state->loaded[row] != 0) continue;
+        scan_load_row(scan, column, fields, row);
+        state->loaded[row] = 1;
+    }
+}
+
+status chunk_scan_load(struct chunk_scan *scan, uint32_t column, struct selection selection,
+                       struct error *err)
+{
+    ASSERT(column < scan->column_count);
+    struct scan_column *state = &scan->states[column];
+    if (scan_field(scan, column)->type.kind != TYPE_TEXT || state->load_state == LOAD_ALL) {
+        return STATUS_OK;
+    }
+    ASSERT(scan->used[column]);
+    struct chunk_fields fields = scan_fields(scan, column, scan->first_row, scan->row_count);
+    if ((uint64_t)selection.count * LOAD_ALL_FRACTION >= scan->row_count) {
+        scan_load_all(scan, column, &fields);
+        state->load_state = LOAD_ALL;
+    } else {
+        scan_load_some(scan, column, &fields, selection);
+        state->load_state = LOAD_SOME;
+    }
+    if (scan->memory_failed) return scan_fail_memory(scan, err);
+    return STATUS_OK;
+}
+
+const struct chunk_tally *chunk_scan_tally(const struct chunk_scan *scan)
+{
+    return &scan->tally;
+}

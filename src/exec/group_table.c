@@ -1,0 +1,466 @@
+/* group_table.c - open addressing over records in blocks.
+ *
+ * A slot holds 32 bits of the hash beside the group's number, so that a probe looks at a record
+ * only when it is almost certainly the right one. The table doubles at half full; growing reads the
+ * hashes from the records.
+ */
+#include "exec/group_table.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/radix_sort.h"
+#include "exec/aggregate_state.h"
+#include "exec/key_hash.h"
+
+enum {
+    FIRST_SLOTS = 256,
+    BLOCK_RECORDS = 1024,
+    SLICE_ROWS = 2048 /* Rows handled at a time: their record pointers stay in the cache. */
+};
+
+struct key_place {
+    size_t offset; /* In the record. */
+    uint8_t kind;
+};
+
+struct group_table {
+    const struct grouping *grouping;
+    struct budget *budget;
+    uint64_t *slots; /* hash's upper half << 32 | group + 1; 0: free */
+    size_t slot_count;
+    unsigned char **blocks;
+    size_t block_capacity;
+    size_t block_count;
+    uint32_t group_count;
+    size_t record_size;
+    struct key_place *keys;
+    size_t *state_offsets;
+    uint32_t *merge_keys; /* 0, 1, 2...: keys are the first columns of a partial batch. */
+    uint32_t *order;
+    size_t order_capacity;
+    bool ordered;            /* `order` is that of all groups: none came since group_table_order. */
+    struct arena arena;      /* Of the table's life. */
+    struct arena text_arena; /* Of the groups' life. */
+    uint64_t *hashes;        /* SLICE_ROWS each. */
+    unsigned char **records;
+};
+
+static status memory_full(struct error *err)
+{
+    return error_set(err, STATUS_MEMORY, "out of memory");
+}
+
+static size_t key_size(uint8_t kind)
+{
+    return kind == TYPE_TEXT ? sizeof(struct text) : sizeof(int64_t);
+}
+
+/* hash, a byte per key that is 1 for NULL (padded to 8), keys, states */
+static bool lay_out_record(struct group_table *table)
+{
+    const struct grouping *grouping = table->grouping;
+    table->keys = arena_array(&table->arena, struct key_place, grouping->key_count + 1);
+    table->state_offsets = arena_array(&table->arena, size_t, grouping->aggregate_count + 1);
+    table->merge_keys = arena_array(&table->arena, uint32_t, grouping->key_count + 1);
+    if (table->keys == NULL || table->state_offsets == NULL || table->merge_keys == NULL) {
+        return false;
+    }
+    size_t size = sizeof(uint64_t) + (grouping->key_count + 7) / 8 * 8;
+    for (uint32_t i = 0; i < grouping->key_count; i++) {
+        table->keys[i] = (struct key_place){size, grouping->partial.fields[i].type.kind};
+        table->merge_keys[i] = i;
+        size += key_size(table->keys[i].kind);
+    }
+    for (uint32_t i = 0; i < grouping->aggregate_count; i++) {
+        table->state_offsets[i] = size;
+        size += aggregate_state_size(&grouping->aggregates[i]);
+    }
+    table->record_size = size;
+    return true;
+}
+
+status group_table_create(const struct grouping *grouping, struct budget *budget,
+                          struct group_table **out_table, struct error *err)
+{
+    struct group_table *table = memory_alloc(budget, sizeof *table);
+    if (table == NULL) return memory_full(err);
+    *table = (struct group_table){.grouping = grouping, .budget = budget};
+    arena_init(&table->arena, budget);
+    arena_init(&table->text_arena, budget);
+    table->hashes = arena_array(&table->arena, uint64_t, SLICE_ROWS);
+    table->records = arena_array(&table->arena, unsigned char *, SLICE_ROWS);
+    table->slots = memory_alloc(budget, FIRST_SLOTS * sizeof *table->slots);
+    if (table->hashes == NULL || table->records == NULL || table->slots == NULL ||
+        !lay_out_record(table)) {
+        group_table_destroy(table);
+        return memory_full(err);
+    }
+    table->slot_count = FIRST_SLOTS;
+    memset(table->slots, 0, FIRST_SLOTS * sizeof *table->slots);
+    *out_table = table;
+    return STATUS_OK;
+}
+
+void group_table_destroy(struct group_table *table)
+{
+    if (table == NULL) return;
+    struct budget *budget = table->budget;
+    for (size_t i = 0; i < table->block_count; i++) {
+        memory_free(budget, table->blocks[i], BLOCK_RECORDS * table->record_size);
+    }
+    memory_free(budget, table->blocks, table->block_capacity * sizeof *table->blocks);
+    memory_free(budget, table->slots, table->slot_count * sizeof *table->slots);
+    memory_free(budget, table->order, table->order_capacity * sizeof *table->order);
+    arena_done(&table->arena);
+    arena_done(&table->text_arena);
+    memory_free(budget, table, sizeof *table);
+}
+
+void group_table_reset(struct group_table *table)
+{
+    memset(table->slots, 0, table->slot_count * sizeof *table->slots);
+    table->group_count = 0;
+    table->ordered = false;
+    arena_reset(&table->text_arena);
+}
+
+static unsigned char *record_at(const struct group_table *table, uint32_t group)
+{
+    return table->blocks[group / BLOCK_RECORDS] + group % BLOCK_RECORDS * table->record_size;
+}
+
+static uint64_t record_hash(const unsigned char *record)
+{
+    uint64_t hash;
+    memcpy(&hash, record, sizeof hash);
+    return hash;
+}
+
+static bool record_add(struct group_table *table, unsigned char **out_record)
+{
+    if (table->group_count == UINT32_MAX - 1) return false;
+    size_t block = table->group_count / BLOCK_RECORDS;
+    if (block == table->block_capacity) {
+        size_t grown = table->block_capacity == 0 ? 16 : table->block_capacity * 2;
+        unsigned char **blocks =
+            memory_resize(table->budget, table->blocks, table->block_capacity * sizeof *blocks,
+                          grown * sizeof *blocks);
+        if (blocks == NULL) return false;
+        table->blocks = blocks;
+        table->block_capacity = grown;
+    }
+    if (block == table->block_count) {
+        table->blocks[block] = memory_alloc(table->budget, BLOCK_RECORDS * table->record_size);
+        if (table->blocks[block] == NULL) return false;
+        table->block_count++;
+    }
+    table->ordered = false;
+    unsigned char *record = record_at(table, table->group_count++);
+    memset(record, 0, table->record_size);
+    *out_record = record;
+    return true;
+}
+
+static bool slots_grow(struct group_table *table)
+{
+    size_t grown = table->slot_count * 2;
+    uint64_t *slots = memory_alloc(table->budget, grown * sizeof *slots);
+    if (slots == NULL) return false;
+    memset(slots, 0, grown * sizeof *slots);
+    for (uint32_t group = 0; group < table->group_count; group++) {
+        uint64_t hash = record_hash(record_at(table, group));
+        size_t place = hash & (grown - 1);
+        while (slots[place] != 0) {
+            place = (place + 1) & (grown - 1);
+        }
+        slots[place] = (hash >> 32 << 32) | (group + 1);
+    }
+    memory_free(table->budget, table->slots, table->slot_count * sizeof *slots);
+    table->slots = slots;
+    table->slot_count = grown;
+    return true;
+}
+
+static int64_t key_word(const struct column *column, uint32_t row)
+{
+    if (column->type.kind == TYPE_BOOL || column->type.kind == TYPE_NULL) return column->bools[row];
+    if (column->type.kind != TYPE_DOUBLE) return column->ints[row];
+    /* Equal doubles are one key: both zeros, all NaNs. */
+    double value = column->doubles[row];
+    if (value == 0) value = 0.0;
+    if (value != value) value = __builtin_nan("");
+    int64_t word;
+    memcpy(&word, &value, sizeof word);
+    return word;
+}
+
+static bool record_matches(const struct group_table *table, const unsigned char *record,
+                           const struct batch *batch, const uint32_t *columns, uint32_t row)
+{
+    const unsigned char *nulls = record + sizeof(uint64_t);
+    for (uint32_t i = 0; i < table->grouping->key_count; i++) {
+        const struct column *column = &batch->columns[columns[i]];
+        const void *key = record + table->keys[i].offset;
+        bool is_null = column_is_null(column, row);
+        if (is_null != (nulls[i] != 0)) return false;
+        if (is_null) continue;
+        if (table->keys[i].kind == TYPE_TEXT) {
+            struct text text;
+            memcpy(&text, key, sizeof text);
+            if (!text_equal(text, column->texts[row])) return false;
+        } else {
+            int64_t word;
+            memcpy(&word, key, sizeof word);
+            if (word != key_word(column, row)) return false;
+        }
+    }
+    return true;
+}
+
+static bool record_fill(struct group_table *table, unsigned char *record, uint64_t hash,
+                        const struct batch *batch, const uint32_t *columns, uint32_t row)
+{
+    memcpy(record, &hash, sizeof hash);
+    unsigned char *nulls = record + sizeof hash;
+    for (uint32_t i = 0; i < table->grouping->key_count; i++) {
+        const struct column *column = &batch->columns[columns[i]];
+        void *key = record + table->keys[i].offset;
+        nulls[i] = column_is_null(column, row);
+        if (nulls[i]) continue;
+        if (table->keys[i].kind == TYPE_TEXT) {
+            struct text text = column->texts[row];
+            text.bytes = arena_copy_string(&table->text_arena, text);
+            if (text.bytes == NULL) return false;
+            memcpy(key, &text, sizeof text);
+        } else {
+            int64_t word = key_word(column, row);
+            memcpy(key, &word, sizeof word);
+        }
+    }
+    return true;
+}
+
+static unsigned char *find_or_add(struct group_table *table, uint64_t hash,
+                                  const struct batch *batch, const uint32_t *columns, uint32_t row)
+{
+    size_t mask = table->slot_count - 1;
+    size_t place = hash & mask;
+    for (; table->slots[place] != 0; place = (place + 1) & mask) {
+        uint64_t slot = table->slots[place];
+        if (slot >> 32 != hash >> 32) continue;
+        unsigned char *record = record_at(table, (uint32_t)slot - 1);
+        if (record_matches(table, record, batch, columns, row)) return record;
+    }
+    unsigned char *record;
+    if (!record_add(table, &record)) return NULL;
+    if (!record_fill(table, record, hash, batch, columns, row)) return NULL;
+    table->slots[place] = (hash >> 32 << 32) | table->group_count;
+    if ((size_t)table->group_count * 2 > table->slot_count && !slots_grow(table)) return NULL;
+    return record;
+}
+
+/* Finds the records of up to SLICE_ROWS rows. */
+static bool find_records(struct group_table *table, const struct batch *batch,
+                         const uint32_t *columns, struct selection selection)
+{
+    key_hash(batch, columns, table->grouping->key_count, selection, table->hashes);
+    for (uint32_t i = 0; i < selection.count; i++) {
+        table->records[i] =
+            find_or_add(table, table->hashes[i], batch, columns, selection_row(selection, i));
+        if (table->records[i] == NULL) return false;
+    }
+    return true;
+}
+
+static struct state_list states_of(struct group_table *table, uint32_t aggregate)
+{
+    return (struct state_list){
+        .aggregate = &table->grouping->aggregates[aggregate],
+        .records = table->records,
+        .offset = table->state_offsets[aggregate],
+        .arena = &table->text_arena,
+    };
+}
+
+status group_table_add(struct group_table *table, const struct batch *batch,
+                       struct selection selection, struct error *err)
+{
+    ASSERT(selection.count <= SLICE_ROWS);
+    if (!find_records(table, batch, table->grouping->key_columns, selection)) {
+        return memory_full(err);
+    }
+    for (uint32_t i = 0; i < table->grouping->aggregate_count; i++) {
+        struct state_list states = states_of(table, i);
+        if (!aggregate_state_add(&states, batch, selection)) return memory_full(err);
+    }
+    return STATUS_OK;
+}
+
+status group_table_merge(struct group_table *table, const struct batch *partial, struct error *err)
+{
+    uint32_t rows[SLICE_ROWS];
+    for (uint32_t first = 0; first < partial->row_count; first += SLICE_ROWS) {
+        uint32_t count = partial->row_count - first;
+        if (count > SLICE_ROWS) count = SLICE_ROWS;
+        for (uint32_t i = 0; i < count; i++) {
+            rows[i] = first + i;
+        }
+        if (!find_records(table, partial, table->merge_keys, (struct selection){rows, count})) {
+            return memory_full(err);
+        }
+        for (uint32_t i = 0; i < table->grouping->aggregate_count; i++) {
+            struct state_list states = states_of(table, i);
+            if (!aggregate_state_merge(&states, partial, first, count)) return memory_full(err);
+        }
+    }
+    return STATUS_OK;
+}
+
+status group_table_need_one(struct group_table *table, struct error *err)
+{
+    if (table->grouping->key_count > 0 || table->group_count > 0) return STATUS_OK;
+    unsigned char *record;
+    if (!record_add(table, &record)) return memory_full(err);
+    return STATUS_OK;
+}
+
+uint32_t group_table_count(const struct group_table *table)
+{
+    return table->group_count;
+}
+
+uint64_t group_table_hash(const struct group_table *table, uint32_t group)
+{
+    return record_hash(record_at(table, group));
+}
+
+static int compare_records(const struct group_table *table, const unsigned char *a,
+                           const unsigned char *b)
+{
+    for (uint32_t i = 0; i < table->grouping->key_count; i++) {
+        int nulls = (int)a[sizeof(uint64_t) + i] - (int)b[sizeof(uint64_t) + i];
+        if (nulls != 0) return nulls;
+        const unsigned char *key_a = a + table->keys[i].offset;
+        const unsigned char *key_b = b + table->keys[i].offset;
+        int order;
+        if (table->keys[i].kind == TYPE_TEXT) {
+            struct text texts[2];
+            memcpy(&texts[0], key_a, sizeof texts[0]);
+            memcpy(&texts[1], key_b, sizeof texts[1]);
+            order = text_compare(texts[0], texts[1]);
+        } else {
+            int64_t words[2];
+            memcpy(&words[0], key_a, sizeof words[0]);
+            memcpy(&words[1], key_b, sizeof words[1]);
+            order = (words[0] > words[1]) - (words[0] < words[1]);
+        }
+        if (order != 0) return order;
+    }
+    return 0;
+}
+
+/* Equal hashes are rare: a plain insertion puts their keys in order. */
+static void order_equal_hashes(const struct group_table *table, struct radix_item *items,
+                               size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        struct radix_item item = items[i];
+        const unsigned char *record = record_at(table, (uint32_t)item.value);
+        size_t place = i;
+        while (place > 0 && items[place - 1].key == item.key &&
+               compare_records(table, record_at(table, (uint32_t)items[place - 1].value), record) >
+                   0) {
+            items[place] = items[place - 1];
+            place--;
+        }
+        items[place] = item;
+    }
+}
+
+status group_table_order(struct group_table *table, struct error *err)
+{
+    uint32_t count = table->group_count;
+    if (count == 0) return STATUS_OK;
+    if (table->order_capacity < count) {
+        uint32_t *order =
+            memory_resize(table->budget, table->order, table->order_capacity * sizeof *order,
+                          count * sizeof *order);
+        if (order == NULL) return memory_full(err);
+        table->order = order;
+        table->order_capacity = count;
+    }
+    size_t scratch_bytes = (size_t)count * 2 * sizeof(struct radix_item);
+    struct radix_item *items = memory_alloc(table->budget, scratch_bytes);
+    if (items == NULL) return memory_full(err);
+    for (uint32_t i = 0; i < count; i++) {
+        items[i] = (struct radix_item){record_hash(record_at(table, i)), i};
+    }
+    radix_sort(items, items + count, count);
+    order_equal_hashes(table, items, count);
+    for (uint32_t i = 0; i < count; i++) {
+        table->order[i] = (uint32_t)items[i].value;
+    }
+    memory_free(table->budget, items, scratch_bytes);
+    table->ordered = true;
+    return STATUS_OK;
+}
+
+static bool read_keys(const struct group_table *table, unsigned char *const *records,
+                      uint32_t count, struct column *columns, struct arena *arena)
+{
+    for (uint32_t i = 0; i < table->grouping->key_count; i++) {
+        struct column *column = &columns[i];
+        for (uint32_t j = 0; j < count; j++) {
+            const unsigned char *key = records[j] + table->keys[i].offset;
+            if (records[j][sizeof(uint64_t) + i] != 0) {
+                if (!column_need_nulls(column, count, arena)) return false;
+                column->nulls[j] = 1;
+            }
+            if (column->type.kind == TYPE_TEXT) {
+                memcpy(&column->texts[j], key, sizeof column->texts[j]);
+            } else if (column->type.kind == TYPE_BOOL || column->type.kind == TYPE_NULL) {
+                column->bools[j] = key[0];
+            } else {
+                memcpy(&column->ints[j], key, sizeof column->ints[j]);
+            }
+        }
+    }
+    return true;
+}
+
+status group_table_read(const struct group_table *table, enum group_form form, uint32_t first,
+                        uint32_t count, struct arena *arena, struct batch *out_batch,
+                        struct error *err)
+{
+    const struct grouping *grouping = table->grouping;
+    struct schema schema = form == GROUP_PARTIAL ? grouping->partial : grouping->result;
+    struct column *columns = arena_array(arena, struct column, schema.count + 1);
+    unsigned char **records = arena_array(arena, unsigned char *, count + 1);
+    if (columns == NULL || records == NULL) return memory_full(err);
+    for (uint32_t i = 0; i < count; i++) {
+        bool ordered = table->ordered && form == GROUP_RESULT;
+        records[i] = record_at(table, ordered ? table->order[first + i] : first + i);
+    }
+    for (uint32_t i = 0; i < schema.count; i++) {
+        if (!column_init(&columns[i], schema.fields[i].type, count, arena)) return memory_full(err);
+    }
+    if (!read_keys(table, records, count, columns, arena)) return memory_full(err);
+    for (uint32_t i = 0; i < grouping->aggregate_count; i++) {
+        const struct aggregate *aggregate = &grouping->aggregates[i];
+        struct state_list states = {
+            .aggregate = aggregate, .records = records, .offset = table->state_offsets[i]};
+        if (form == GROUP_RESULT) {
+            uint32_t column = grouping->key_count + i;
+            if (aggregate_state_result(&states, count, &columns[column], arena, err) != STATUS_OK) {
+                return error_prefix(err, "%.*s", TEXT_ARGS(schema.fields[column].name));
+            }
+        } else if (!aggregate_state_partial(&states, count, &columns[aggregate->state_column],
+                                            arena)) {
+            return memory_full(err);
+        }
+    }
+    *out_batch =
+        (struct batch){.row_count = count, .column_count = schema.count, .columns = columns};
+    return STATUS_OK;
+}

@@ -1,0 +1,46 @@
+/* group_table.h - groups by key, from one to many millions.
+ *
+ * Used on both ends of an edge: a map adds rows and gives partial states, a fold merges these and
+ * gives results. A group is a record of fixed size: hash, NULL flags, keys, states. Records never
+ * move; the hash table in front of them holds 8 bytes per slot.
+ *
+ * Memory: owned by the table, charged to the budget. Threads: one owner.
+ * Failure: STATUS_MEMORY, after which the table may only be destroyed or reset.
+ */
+#ifndef EXEC_GROUP_TABLE_H
+#define EXEC_GROUP_TABLE_H
+
+#include "base/error.h"
+#include "data/column.h"
+#include "plan/plan.h"
+
+struct group_table;
+
+MUST_USE status group_table_create(const struct grouping *grouping, struct budget *budget,
+                                   struct group_table **out_table, struct error *err);
+void group_table_destroy(struct group_table *table);
+/* Forgets all groups, keeps the memory. */
+void group_table_reset(struct group_table *table);
+
+/* Rows of the grouping's raw input. */
+MUST_USE status group_table_add(struct group_table *table, const struct batch *batch,
+                                struct selection selection, struct error *err);
+/* Rows of the grouping's partial schema. */
+MUST_USE status group_table_merge(struct group_table *table, const struct batch *partial,
+                                  struct error *err);
+/* Without keys there is one group, also when there were no rows: makes sure of it. */
+MUST_USE status group_table_need_one(struct group_table *table, struct error *err);
+
+uint32_t group_table_count(const struct group_table *table);
+uint64_t group_table_hash(const struct group_table *table, uint32_t group);
+/* Puts the groups in an order that depends on their keys only (that of their hashes, then of the
+ * keys): until the next add or merge, group i is the i-th. */
+MUST_USE status group_table_order(struct group_table *table, struct error *err);
+
+/* Groups first .. first+count-1 as a batch, borrowed from the table and the arena. */
+enum group_form { GROUP_PARTIAL, GROUP_RESULT };
+MUST_USE status group_table_read(const struct group_table *table, enum group_form form,
+                                 uint32_t first, uint32_t count, struct arena *arena,
+                                 struct batch *out_batch, struct error *err);
+
+#endif

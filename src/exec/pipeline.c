@@ -1,0 +1,424 @@
+/* pipeline.c - operators push to the next one; rows stay in place until a join or unnest makes new
+ * ones.
+ *
+ * Filters only shorten the selection, projections only name columns anew. An expansion (join,
+ * unnest) gathers at most PIPELINE_ROWS new rows at a time and pushes these on before it makes
+ * more, so that no multiplication of rows needs more memory than one batch.
+ */
+#include "exec/pipeline.h"
+
+#include "base/assert.h"
+#include "data/batch_builder.h"
+#include "exec/eval.h"
+#include "exec/fold.h"
+#include "exec/group_table.h"
+#include "exec/key_hash.h"
+#include "exec/ranker.h"
+#include "wire/batch_codec.h"
+
+struct op_run {
+    const struct op *op;
+    struct eval **evals;
+    const uint32_t *
+        *loads; /* By expression: source columns it reads, as long as these are in sight. */
+    uint32_t *load_counts;
+    struct group_table *groups;
+    struct ranker *ranker;
+};
+
+struct pipeline_run {
+    const struct pipeline *pipeline;
+    const struct finished *finished;
+    struct budget *budget;
+    struct op_run *ops;
+    uint32_t shard_count;
+    struct batch_builder *builders; /* One per shard. */
+    uint32_t builder_count;         /* Initialised so far. */
+    struct arena arena;             /* Of the run's life. */
+    struct arena batch_arena;       /* Of one push. */
+    struct column_loader *loader;
+    struct pipeline_counts counts;
+};
+
+static status memory_full(struct error *err)
+{
+    return error_set(err, STATUS_MEMORY, "out of memory");
+}
+
+/* ---- making ---- */
+
+struct load_list {
+    uint32_t *columns;
+    uint32_t count;
+};
+
+static void note_load(const struct expr *expr, void *context)
+{
+    struct load_list *list = context;
+    if (expr->kind != EXPR_COLUMN) return;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->columns[i] == expr->column) return;
+    }
+    list->columns[list->count++] = expr->column;
+}
+
+static status prepare_exprs(struct pipeline_run *run, struct op_run *op_run, bool at_source,
+                            struct error *err)
+{
+    const struct op *op = op_run->op;
+    op_run->evals = arena_array(&run->arena, struct eval *, op->expr_count + 1);
+    op_run->loads = arena_array(&run->arena, const uint32_t *, op->expr_count + 1);
+    op_run->load_counts = arena_array(&run->arena, uint32_t, op->expr_count + 1);
+    if (op_run->evals == NULL || op_run->loads == NULL || op_run->load_counts == NULL) {
+        return memory_full(err);
+    }
+    const struct schema *input = op == run->pipeline->ops ? &run->pipeline->input : &op[-1].output;
+    for (uint32_t i = 0; i < op->expr_count; i++) {
+        TRY(eval_create(op->exprs[i], input, &run->arena, &op_run->evals[i], err));
+        if (!at_source) continue;
+        struct load_list list = {
+            .columns = arena_array(&run->arena, uint32_t, run->pipeline->input.count + 1)};
+        if (list.columns == NULL) return memory_full(err);
+        expr_visit(op->exprs[i], note_load, &list);
+        op_run->loads[i] = list.columns;
+        op_run->load_counts[i] = list.count;
+    }
+    return STATUS_OK;
+}
+
+static status prepare_ops(struct pipeline_run *run, struct error *err)
+{
+    const struct pipeline *pipeline = run->pipeline;
+    bool at_source = pipeline->source_kind == SOURCE_SCAN;
+    for (uint32_t i = 0; i < pipeline->op_count; i++) {
+        struct op_run *op_run = &run->ops[i];
+        const struct op *op = op_run->op = &pipeline->ops[i];
+        TRY(prepare_exprs(run, op_run, at_source, err));
+        if (op->kind != OP_FILTER) at_source = false;
+        if (op->kind == OP_AGGREGATE) {
+            TRY(group_table_create(op->grouping, run->budget, &op_run->groups, err));
+        } else if (op->kind == OP_RANK) {
+            TRY(ranker_create(op->ranking, op->output, run->budget, &op_run->ranker, err));
+        }
+        bool ends = op->kind == OP_AGGREGATE || op->kind == OP_RANK;
+        ASSERT(!ends || i + 1 == pipeline->op_count);
+    }
+    return STATUS_OK;
+}
+
+status pipeline_run_create(const struct pipeline *pipeline, const struct finished *finished,
+                           uint32_t shard_count, struct budget *budget,
+                           struct pipeline_run **out_run, struct error *err)
+{
+    ASSERT(shard_count > 0);
+    struct pipeline_run *run = memory_alloc(budget, sizeof *run);
+    if (run == NULL) return memory_full(err);
+    *run = (struct pipeline_run){
+        .pipeline = pipeline, .finished = finished, .budget = budget, .shard_count = shard_count};
+    arena_init(&run->arena, budget);
+    arena_init(&run->batch_arena, budget);
+    run->ops = arena_array(&run->arena, struct op_run, pipeline->op_count + 1);
+    run->builders = arena_array(&run->arena, struct batch_builder, shard_count);
+    status result = STATUS_OK;
+    if (run->ops == NULL || run->builders == NULL) result = memory_full(err);
+    for (uint32_t i = 0; result == STATUS_OK && i < shard_count; i++) {
+        run->builder_count++;
+        if (!builder_init(&run->builders[i], pipeline->output, budget)) result = memory_full(err);
+    }
+    if (result == STATUS_OK) result = prepare_ops(run, err);
+    if (result != STATUS_OK) {
+        pipeline_run_destroy(run);
+        return result;
+    }
+    *out_run = run;
+    return STATUS_OK;
+}
+
+void pipeline_run_destroy(struct pipeline_run *run)
+{
+    if (run == NULL) return;
+    for (uint32_t i = 0; run->ops != NULL && i < run->pipeline->op_count; i++) {
+        struct op_run *op_run = &run->ops[i];
+        for (uint32_t j = 0; op_run->evals != NULL && j < op_run->op->expr_count; j++) {
+            eval_destroy(op_run->evals[j]);
+        }
+        group_table_destroy(op_run->groups);
+        ranker_destroy(op_run->ranker);
+    }
+    for (uint32_t i = 0; i < run->builder_count; i++) {
+        builder_done(&run->builders[i]);
+    }
+    arena_done(&run->arena);
+    arena_done(&run->batch_arena);
+    memory_free(run->budget, run, sizeof *run);
+}
+
+/* ---- pushing ---- */
+
+static status push_to(struct pipeline_run *run, uint32_t index, const struct batch *batch,
+                      struct selection selection, struct error *err);
+
+static struct eval_context context_of(struct pipeline_run *run)
+{
+    return (struct eval_context){.scalars = run->finished->scalars,
+                                 .arena = &run->batch_arena,
+                                 .malformed = &run->counts.malformed};
+}
+
+static status load_columns(struct pipeline_run *run, const struct op_run *op_run, uint32_t expr,
+                           struct selection selection, struct error *err)
+{
+    if (run->loader == NULL) return STATUS_OK;
+    for (uint32_t i = 0; i < op_run->load_counts[expr]; i++) {
+        TRY(run->loader->load(run->loader, op_run->loads[expr][i], selection, err));
+    }
+    return STATUS_OK;
+}
+
+static status push_filter(struct pipeline_run *run, uint32_t index, const struct batch *batch,
+                          struct selection selection, struct error *err)
+{
+    const struct op_run *op_run = &run->ops[index];
+    uint32_t *rows = arena_alloc(&run->batch_arena, (size_t)selection.count * sizeof *rows + 4,
+                                 alignof(uint32_t));
+    if (rows == NULL) return memory_full(err);
+    struct eval_context context = context_of(run);
+    for (uint32_t i = 0; i < op_run->op->expr_count && selection.count > 0; i++) {
+        uint32_t count;
+        TRY(load_columns(run, op_run, i, selection, err));
+        TRY(eval_filter(op_run->evals[i], batch, selection, &context, rows, &count, err));
+        selection = (struct selection){rows, count};
+    }
+    return push_to(run, index + 1, batch, selection, err);
+}
+
+static status push_project(struct pipeline_run *run, uint32_t index, const struct batch *batch,
+                           struct selection selection, struct error *err)
+{
+    const struct op_run *op_run = &run->ops[index];
+    uint32_t count = op_run->op->expr_count;
+    struct column *columns = arena_array(&run->batch_arena, struct column, count + 1);
+    if (columns == NULL) return memory_full(err);
+    struct eval_context context = context_of(run);
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(load_columns(run, op_run, i, selection, err));
+        TRY(eval_run(op_run->evals[i], batch, selection, &context, &columns[i], err));
+    }
+    struct batch projected = {
+        .row_count = batch->row_count, .column_count = count, .columns = columns};
+    return push_to(run, index + 1, &projected, selection, err);
+}
+
+/* New rows under construction: row rows[i] of the batch with row others[i] of something else. */
+struct pairs {
+    uint32_t rows[PIPELINE_ROWS];
+    uint32_t others[PIPELINE_ROWS];
+    uint32_t count;
+};
+
+/* Gathers both halves and pushes them on. */
+static status push_pairs(struct pipeline_run *run, uint32_t index, const struct batch *batch,
+                         const struct batch *other, struct pairs *pairs, struct error *err)
+{
+    if (pairs->count == 0) return STATUS_OK;
+    struct arena_mark mark = arena_mark(&run->batch_arena);
+    uint32_t count = batch->column_count + other->column_count;
+    struct column *columns = arena_array(&run->batch_arena, struct column, count + 1);
+    if (columns == NULL) return memory_full(err);
+    for (uint32_t i = 0; i < count; i++) {
+        bool first = i < batch->column_count;
+        const struct column *from =
+            first ? &batch->columns[i] : &other->columns[i - batch->column_count];
+        if (!column_gather(&columns[i], from, first ? pairs->rows : pairs->others, pairs->count,
+                           &run->batch_arena)) {
+            return memory_full(err);
+        }
+    }
+    struct batch joined = {.row_count = pairs->count, .column_count = count, .columns = columns};
+    pairs->count = 0;
+    TRY(push_to(run, index + 1, &joined, (struct selection){NULL, joined.row_count}, err));
+    arena_release(&run->batch_arena, mark);
+    return STATUS_OK;
+}
+
+static status push_unnest(struct pipeline_run *run, uint32_t index, const struct batch *batch,
+                          struct selection selection, struct error *err)
+{
+    const struct op_run *op_run = &run->ops[index];
+    struct eval_context context = context_of(run);
+    struct column lists;
+    struct pairs *pairs = arena_alloc(&run->batch_arena, sizeof *pairs, alignof(struct pairs));
+    if (pairs == NULL) return memory_full(err);
+    pairs->count = 0;
+    TRY(eval_run(op_run->evals[0], batch, selection, &context, &lists, err));
+    struct batch elements = {.column_count = 1, .columns = lists.child};
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        if (column_is_null(&lists, row)) continue;
+        struct list list = lists.lists[row];
+        for (uint32_t j = 0; j < list.count; j++) {
+            pairs->rows[pairs->count] = row;
+            pairs->others[pairs->count++] = list.first + j;
+            if (pairs->count == PIPELINE_ROWS) {
+                TRY(push_pairs(run, index, batch, &elements, pairs, err));
+            }
+        }
+    }
+    return push_pairs(run, index, batch, &elements, pairs, err);
+}
+
+/* Rows that have a partner, each once: the selection shrinks and nothing is gathered. */
+static status push_semi(struct pipeline_run *run, uint32_t index, const struct batch *batch,
+                        struct selection selection, const uint64_t *hashes, struct error *err)
+{
+    const struct op *op = run->ops[index].op;
+    const struct side_table *side = &run->finished->sides[op->side];
+    uint32_t *rows = arena_alloc(&run->batch_arena, (size_t)selection.count * sizeof *rows + 4,
+                                 alignof(uint32_t));
+    if (rows == NULL) return memory_full(err);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        if (side_table_find(side, hashes[i], batch, op->key_columns, row) != ROW_NONE) {
+            rows[count++] = row;
+        }
+    }
+    return push_to(run, index + 1, batch, (struct selection){rows, count}, err);
+}
+
+static status push_probe(struct pipeline_run *run, uint32_t index, const struct batch *batch,
+                         struct selection selection, struct error *err)
+{
+    const struct op *op = run->ops[index].op;
+    const struct side_table *side = &run->finished->sides[op->side];
+    uint64_t *hashes = arena_alloc(&run->batch_arena, (size_t)selection.count * sizeof *hashes + 8,
+                                   alignof(uint64_t));
+    struct pairs *pairs = arena_alloc(&run->batch_arena, sizeof *pairs, alignof(struct pairs));
+    if (hashes == NULL || pairs == NULL) return memory_full(err);
+    key_hash(batch, op->key_columns, op->key_count, selection, hashes);
+    if (op->semi) return push_semi(run, index, batch, selection, hashes, err);
+    pairs->count = 0;
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        uint32_t found = side_table_find(side, hashes[i], batch, op->key_columns, row);
+        if (found == ROW_NONE && !op->keep_unmatched) continue;
+        do {
+            pairs->rows[pairs->count] = row;
+            pairs->others[pairs->count++] = found;
+            if (pairs->count == PIPELINE_ROWS) {
+                TRY(push_pairs(run, index, batch, &side->rows, pairs, err));
+            }
+            if (found != ROW_NONE) found = side->next[found];
+        } while (found != ROW_NONE);
+    }
+    return push_pairs(run, index, batch, &side->rows, pairs, err);
+}
+
+/* Depth: the number of operators, which the parser bounds. */
+static status push_to(struct pipeline_run *run, uint32_t index, const struct batch *batch,
+                      struct selection selection, struct error *err)
+{
+    if (selection.count == 0) return STATUS_OK;
+    if (index == run->pipeline->op_count) {
+        if (run->pipeline->row_limit != 0) {
+            uint64_t room = run->pipeline->row_limit - run->builders[0].row_count;
+            if (selection.count > room) selection.count = (uint32_t)room;
+        }
+        builder_append(&run->builders[0], batch, selection);
+        return run->builders[0].failed ? memory_full(err) : STATUS_OK;
+    }
+    const struct op_run *op_run = &run->ops[index];
+    switch (op_run->op->kind) {
+    case OP_FILTER:
+        return push_filter(run, index, batch, selection, err);
+    case OP_PROJECT:
+        return push_project(run, index, batch, selection, err);
+    case OP_UNNEST:
+        return push_unnest(run, index, batch, selection, err);
+    case OP_PROBE:
+        return push_probe(run, index, batch, selection, err);
+    case OP_AGGREGATE:
+        return group_table_add(op_run->groups, batch, selection, err);
+    case OP_RANK:
+        break;
+    }
+    return ranker_add(op_run->ranker, batch, selection, err);
+}
+
+status pipeline_run_push(struct pipeline_run *run, const struct batch *batch,
+                         struct selection selection, struct column_loader *loader,
+                         struct error *err)
+{
+    ASSERT(selection.count <= PIPELINE_ROWS);
+    run->counts.rows_in += selection.count;
+    run->loader = loader;
+    status result = push_to(run, 0, batch, selection, err);
+    run->loader = NULL;
+    arena_reset(&run->batch_arena);
+    return result;
+}
+
+/* ---- flushing ---- */
+
+static status flush_groups(struct pipeline_run *run, struct group_table *groups, struct error *err)
+{
+    uint32_t group_count = group_table_count(groups);
+    for (uint32_t first = 0; first < group_count; first += PIPELINE_ROWS) {
+        uint32_t count = group_count - first;
+        if (count > PIPELINE_ROWS) count = PIPELINE_ROWS;
+        struct batch partial;
+        TRY(group_table_read(groups, GROUP_PARTIAL, first, count, &run->batch_arena, &partial,
+                             err));
+        if (run->shard_count == 1) {
+            builder_append(&run->builders[0], &partial, (struct selection){NULL, count});
+        } else {
+            uint32_t rows[PIPELINE_ROWS];
+            for (uint32_t shard = 0; shard < run->shard_count; shard++) {
+                uint32_t row_count = 0;
+                for (uint32_t i = 0; i < count; i++) {
+                    uint64_t hash = group_table_hash(groups, first + i);
+                    if (fold_shard_of(hash, run->shard_count) == shard) rows[row_count++] = i;
+                }
+                builder_append(&run->builders[shard], &partial,
+                               (struct selection){rows, row_count});
+            }
+        }
+        arena_reset(&run->batch_arena);
+    }
+    group_table_reset(groups);
+    return STATUS_OK;
+}
+
+static status flush_ranker(struct pipeline_run *run, struct ranker *ranker, struct error *err)
+{
+    struct batch best;
+    TRY(ranker_finish(ranker, &best, err));
+    builder_append(&run->builders[0], &best, (struct selection){NULL, best.row_count});
+    ranker_reset(ranker);
+    return STATUS_OK;
+}
+
+status pipeline_run_flush(struct pipeline_run *run, struct pipeline_output *outputs,
+                          struct error *err)
+{
+    if (run->pipeline->op_count > 0) {
+        struct op_run *last = &run->ops[run->pipeline->op_count - 1];
+        if (last->groups != NULL) TRY(flush_groups(run, last->groups, err));
+        if (last->ranker != NULL) TRY(flush_ranker(run, last->ranker, err));
+    }
+    for (uint32_t shard = 0; shard < run->shard_count; shard++) {
+        struct batch_builder *builder = &run->builders[shard];
+        if (builder->failed) return memory_full(err);
+        outputs[shard].row_count = builder->row_count;
+        run->counts.rows_out += builder->row_count;
+        batch_encode(builder, &outputs[shard].bytes);
+        if (outputs[shard].bytes.failed) return memory_full(err);
+        builder_reset(builder);
+    }
+    return STATUS_OK;
+}
+
+const struct pipeline_counts *pipeline_run_counts(const struct pipeline_run *run)
+{
+    return &run->counts;
+}

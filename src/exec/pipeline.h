@@ -1,0 +1,64 @@
+/* pipeline.h - a map stage at work: batches in, encoded batches out.
+ *
+ *     pipeline_run_create -> (pipeline_run_push* -> pipeline_run_flush)* -> pipeline_run_destroy
+ *
+ * What is pushed between two flushes is one numbered batch of the source (a chunk, or a batch that
+ * a fold emitted), in as many pieces as convenient. Flushing gives exactly one encoded batch per
+ * shard of the target, also when nothing is left. The bytes depend on the rows pushed only.
+ *
+ * Memory: owned, charged to the budget; nothing is allocated per batch in steady state.
+ * Threads: one owner. The plan, scalars and side tables are shared and read-only.
+ */
+#ifndef EXEC_PIPELINE_H
+#define EXEC_PIPELINE_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "data/column.h"
+#include "exec/side_table.h"
+#include "plan/plan.h"
+
+struct pipeline_run;
+
+enum { PIPELINE_ROWS = 2048 }; /* At most so many rows in one push. */
+
+/* Finished folds that a pipeline may use, by fold id. */
+struct finished {
+    const struct value *scalars;
+    const struct side_table *sides;
+};
+
+/* Fills columns of the source's batches when they are first needed. */
+struct column_loader {
+    status (*load)(struct column_loader *loader, uint32_t column, struct selection selection,
+                   struct error *err);
+};
+
+struct pipeline_counts {
+    uint64_t rows_in;
+    uint64_t rows_out;
+    uint64_t malformed;
+};
+
+MUST_USE status pipeline_run_create(const struct pipeline *pipeline,
+                                    const struct finished *finished, uint32_t shard_count,
+                                    struct budget *budget, struct pipeline_run **out_run,
+                                    struct error *err);
+void pipeline_run_destroy(struct pipeline_run *run);
+
+/* `loader` is NULL when all columns are there. */
+MUST_USE status pipeline_run_push(struct pipeline_run *run, const struct batch *batch,
+                                  struct selection selection, struct column_loader *loader,
+                                  struct error *err);
+
+/* Appends the encoded batch of each shard to out[shard]; *out_rows[shard] is its row count. */
+struct pipeline_output {
+    struct buf bytes; /* Given empty; the receiver may move it away. */
+    uint64_t row_count;
+};
+MUST_USE status pipeline_run_flush(struct pipeline_run *run, struct pipeline_output *outputs,
+                                   struct error *err);
+
+const struct pipeline_counts *pipeline_run_counts(const struct pipeline_run *run);
+
+#endif

@@ -1,0 +1,235 @@
+/* ranker.c - candidates are gathered and pruned now and then; what cannot win is turned away.
+ *
+ * After a pruning, a partition that has its k rows has a threshold: the worst of them. A new row
+ * must beat it to become a candidate. So most rows cost one hash look-up and one comparison, and
+ * sorting happens on a few thousand candidates at a time.
+ */
+#include "exec/ranker.h"
+
+#include "base/assert.h"
+#include "data/batch_builder.h"
+#include "exec/key_hash.h"
+#include "exec/row_sort.h"
+
+enum { CANDIDATES = 4096, SLICE_ROWS = 2048 };
+
+struct threshold {
+    uint64_t hash;
+    uint32_t row; /* Of `kept`, + 1; 0: free slot. */
+};
+
+struct ranker {
+    const struct ranking *ranking;
+    struct budget *budget;
+    struct sort_key *order; /* Partition columns, then the ranking's keys. */
+    uint32_t order_count;
+    struct batch_builder builders[2]; /* Candidates, and where pruning puts the kept. */
+    uint32_t current;
+    struct batch kept; /* View of the current builder as of the last pruning. */
+    uint32_t kept_count;
+    struct threshold *thresholds;
+    size_t threshold_count; /* A power of two, or 0. */
+    struct arena arena;     /* Of the ranker's life. */
+    struct arena scratch;
+    struct arena prune_arena; /* Thresholds: until the next pruning. */
+};
+
+static status memory_full(struct error *err)
+{
+    return error_set(err, STATUS_MEMORY, "out of memory");
+}
+
+status ranker_create(const struct ranking *ranking, struct schema schema, struct budget *budget,
+                     struct ranker **out_ranker, struct error *err)
+{
+    struct ranker *ranker = memory_alloc(budget, sizeof *ranker);
+    if (ranker == NULL) return memory_full(err);
+    *ranker = (struct ranker){.ranking = ranking, .budget = budget};
+    arena_init(&ranker->arena, budget);
+    arena_init(&ranker->scratch, budget);
+    arena_init(&ranker->prune_arena, budget);
+    ranker->order_count = ranking->partition_count + ranking->key_count;
+    ranker->order = arena_array(&ranker->arena, struct sort_key, ranker->order_count + 1);
+    if (ranker->order == NULL || !builder_init(&ranker->builders[0], schema, budget) ||
+        !builder_init(&ranker->builders[1], schema, budget)) {
+        ranker_destroy(ranker);
+        return memory_full(err);
+    }
+    for (uint32_t i = 0; i < ranking->partition_count; i++) {
+        ranker->order[i] = (struct sort_key){.column = ranking->partition_columns[i]};
+    }
+    for (uint32_t i = 0; i < ranking->key_count; i++) {
+        ranker->order[ranking->partition_count + i] = ranking->keys[i];
+    }
+    *out_ranker = ranker;
+    return STATUS_OK;
+}
+
+void ranker_destroy(struct ranker *ranker)
+{
+    if (ranker == NULL) return;
+    builder_done(&ranker->builders[0]);
+    builder_done(&ranker->builders[1]);
+    arena_done(&ranker->arena);
+    arena_done(&ranker->scratch);
+    arena_done(&ranker->prune_arena);
+    memory_free(ranker->budget, ranker, sizeof *ranker);
+}
+
+void ranker_reset(struct ranker *ranker)
+{
+    builder_reset(&ranker->builders[0]);
+    builder_reset(&ranker->builders[1]);
+    ranker->kept_count = 0;
+    ranker->threshold_count = 0;
+}
+
+static bool same_partition(const struct ranker *ranker, const struct batch *batch, uint32_t a,
+                           uint32_t b)
+{
+    const struct ranking *ranking = ranker->ranking;
+    return key_equal(batch, ranking->partition_columns, a, batch, ranking->partition_columns, b,
+                     ranking->partition_count);
+}
+
+/* Of the sorted rows, the first `limit` of each partition. Returns how many. */
+static uint32_t cut_partitions(const struct ranker *ranker, const struct batch *batch,
+                               uint32_t *rows, uint32_t count)
+{
+    uint32_t kept = 0;
+    uint64_t rank = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bool continues = i > 0 && same_partition(ranker, batch, rows[i - 1], rows[i]);
+        rank = continues ? rank + 1 : 1;
+        /* Never ahead of i: what the next step looks at is still there. */
+        if (rank <= ranker->ranking->limit) rows[kept++] = rows[i];
+    }
+    return kept;
+}
+
+static bool thresholds_build(struct ranker *ranker)
+{
+    arena_reset(&ranker->prune_arena);
+    ranker->threshold_count = 0;
+    uint32_t count = ranker->kept_count;
+    uint64_t limit = ranker->ranking->limit;
+    if (count < limit || count == 0) return true;
+    size_t slot_count = 16;
+    while (slot_count < (size_t)count * 2 / limit + 2) {
+        slot_count *= 2;
+    }
+    ranker->thresholds = arena_array(&ranker->prune_arena, struct threshold, slot_count);
+    if (ranker->thresholds == NULL) return false;
+    for (uint32_t first = 0; first < count;) {
+        uint32_t next = first + 1;
+        while (next < count && same_partition(ranker, &ranker->kept, first, next)) {
+            next++;
+        }
+        if (next - first >= limit) {
+            uint32_t last = next - 1;
+            uint64_t hash;
+            key_hash(&ranker->kept, ranker->ranking->partition_columns,
+                     ranker->ranking->partition_count, (struct selection){&last, 1}, &hash);
+            size_t place = hash & (slot_count - 1);
+            while (ranker->thresholds[place].row != 0) {
+                place = (place + 1) & (slot_count - 1);
+            }
+            ranker->thresholds[place] = (struct threshold){hash, last + 1};
+        }
+        first = next;
+    }
+    ranker->threshold_count = slot_count;
+    return true;
+}
+
+static bool prune(struct ranker *ranker)
+{
+    struct batch_builder *from = &ranker->builders[ranker->current];
+    struct batch_builder *to = &ranker->builders[1 - ranker->current];
+    struct batch candidates;
+    if (!builder_batch(from, &candidates)) return false;
+    arena_reset(&ranker->scratch);
+    uint32_t *rows = arena_array(&ranker->scratch, uint32_t, (size_t)candidates.row_count + 1);
+    if (rows == NULL) return false;
+    for (uint32_t i = 0; i < candidates.row_count; i++) {
+        rows[i] = i;
+    }
+    if (!row_sort(&candidates, ranker->order, ranker->order_count, rows, candidates.row_count,
+                  &ranker->scratch)) {
+        return false;
+    }
+    uint32_t kept = cut_partitions(ranker, &candidates, rows, candidates.row_count);
+    builder_reset(to);
+    builder_append(to, &candidates, (struct selection){rows, kept});
+    ranker->current = 1 - ranker->current;
+    if (!builder_batch(to, &ranker->kept)) return false;
+    ranker->kept_count = kept;
+    return thresholds_build(ranker);
+}
+
+static bool can_win(const struct ranker *ranker, const struct batch *batch, uint32_t row,
+                    uint64_t hash)
+{
+    const struct ranking *ranking = ranker->ranking;
+    size_t mask = ranker->threshold_count - 1;
+    for (size_t place = hash & mask;; place = (place + 1) & mask) {
+        const struct threshold *threshold = &ranker->thresholds[place];
+        if (threshold->row == 0) return true;
+        if (threshold->hash != hash) continue;
+        uint32_t worst = threshold->row - 1;
+        if (!key_equal(&ranker->kept, ranking->partition_columns, worst, batch,
+                       ranking->partition_columns, row, ranking->partition_count)) {
+            continue;
+        }
+        return row_compare(batch, row, &ranker->kept, worst, ranking->keys, ranking->key_count) < 0;
+    }
+}
+
+static uint32_t turn_away(const struct ranker *ranker, const struct batch *batch,
+                          struct selection selection, uint32_t *out_rows)
+{
+    uint64_t hashes[SLICE_ROWS];
+    key_hash(batch, ranker->ranking->partition_columns, ranker->ranking->partition_count, selection,
+             hashes);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        if (can_win(ranker, batch, row, hashes[i])) out_rows[count++] = row;
+    }
+    return count;
+}
+
+status ranker_add(struct ranker *ranker, const struct batch *batch, struct selection selection,
+                  struct error *err)
+{
+    if (ranker->ranking->limit == 0) return STATUS_OK;
+    uint32_t rows[SLICE_ROWS];
+    for (uint32_t first = 0; first < selection.count; first += SLICE_ROWS) {
+        uint32_t count = selection.count - first;
+        if (count > SLICE_ROWS) count = SLICE_ROWS;
+        for (uint32_t i = 0; i < count; i++) {
+            rows[i] = selection_row(selection, first + i);
+        }
+        struct selection slice = {rows, count};
+        if (ranker->threshold_count > 0) slice.count = turn_away(ranker, batch, slice, rows);
+        /* The view `kept` is of the builder that is appended to: pruned rows stay in front, but
+         * their bytes may move, so the view is made anew. */
+        struct batch_builder *builder = &ranker->builders[ranker->current];
+        if (slice.count == 0) continue;
+        builder_append(builder, batch, slice);
+        if (builder->failed) return memory_full(err);
+        if (builder->row_count >= CANDIDATES + 2 * (size_t)ranker->kept_count) {
+            if (!prune(ranker)) return memory_full(err);
+        } else if (ranker->threshold_count > 0 && !builder_batch(builder, &ranker->kept)) {
+            return memory_full(err);
+        }
+    }
+    return STATUS_OK;
+}
+
+status ranker_finish(struct ranker *ranker, struct batch *out_batch, struct error *err)
+{
+    if (!prune(ranker)) return memory_full(err);
+    *out_batch = ranker->kept;
+    return STATUS_OK;
+}

@@ -1,0 +1,18 @@
+/* row_sort.h - the order of a batch's rows by sort keys. */
+#ifndef EXEC_ROW_SORT_H
+#define EXEC_ROW_SORT_H
+
+#include "base/error.h"
+#include "data/column.h"
+#include "plan/plan.h"
+
+/* Order of two rows by the keys; 0 only when all key columns are equal. */
+int row_compare(const struct batch *a, uint32_t row_a, const struct batch *b, uint32_t row_b,
+                const struct sort_key *keys, uint32_t key_count);
+
+/* Sorts `rows` (row numbers of the batch). Scratch memory comes from the arena. False: out of
+ * memory. */
+MUST_USE bool row_sort(const struct batch *batch, const struct sort_key *keys, uint32_t key_count,
+                       uint32_t *rows, uint32_t count, struct arena *arena);
+
+#endif

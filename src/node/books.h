@@ -1,0 +1,79 @@
+/* books.h - the account that comes with every answer.
+ *
+ * Tables: what was read, and what was dropped, by column and reason, with the first place. Stages:
+ * rows in and out. Edges: batches counted and summed where they were made and, independently, where
+ * they were applied. The books balance when both ends of every edge agree.
+ *
+ * Memory: all arrays live in the job. Read-only for callers.
+ */
+#ifndef NODE_BOOKS_H
+#define NODE_BOOKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+/* Records dropped, or values taken as NULL, for one column and reason. */
+struct book_line {
+    struct text column; /* Empty: the record as a whole. */
+    const char *reason; /* "empty", "not an INT", "wrong number of fields" */
+    uint64_t count;
+    struct text first_file; /* Relative to the data folder. */
+    uint64_t first_line;    /* 1-based line at which the record starts. */
+};
+
+struct book_table {
+    struct text name;
+    uint64_t file_count;
+    uint64_t byte_count;
+    uint64_t record_count;
+    uint64_t kept_count; /* record_count less all that was dropped. */
+    const struct book_line *dropped;
+    uint32_t dropped_count;
+    const struct book_line *nulled;
+    uint32_t nulled_count;
+};
+
+struct book_stage {
+    struct text query;
+    const char *kind;  /* "map" or "fold" */
+    const char *label; /* "scan ratings, join with #3, aggregate by id" */
+    uint32_t id;       /* As EXPLAIN numbers it. */
+    uint64_t rows_in;
+    uint64_t rows_out;
+    uint64_t malformed; /* Lists that did not parse and counted as empty. */
+};
+
+struct book_end {
+    uint64_t batch_count;
+    uint64_t row_count;
+    uint64_t hash_sum; /* Of hashes of (lane, number, checksum): the same in any order. */
+};
+
+struct book_edge {
+    struct text query;
+    uint32_t from_stage;
+    uint32_t to_stage;
+    struct book_end sent;
+    struct book_end applied;
+    bool balanced;
+};
+
+struct books {
+    bool balanced;
+    const struct book_table *tables;
+    uint32_t table_count;
+    const struct book_stage *stages;
+    uint32_t stage_count;
+    const struct book_edge *edges;
+    uint32_t edge_count;
+    /* History: the only part that may differ between two runs. */
+    double elapsed_seconds;
+    double cpu_seconds;
+    uint64_t peak_memory_bytes; /* As counted by the budget. */
+    uint32_t thread_count;
+    uint64_t bytes_read;
+};
+
+#endif

@@ -1,0 +1,219 @@
+/* edge.c - delivery, and the two independent counts.
+ *
+ * The producer's end hashes the bytes it made. The applied end hashes the bytes that arrived, just
+ * before they are applied, and counts the rows the fold found in them. A batch that was lost,
+ * doubled or altered in between makes the sums differ.
+ */
+#include "node/edge.h"
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "exec/kept_rows.h"
+#include "wire/batch_codec.h"
+
+void book_end_add(struct book_end *end, uint32_t shard, struct batch_identity identity,
+                  uint64_t row_count, const struct buf *bytes)
+{
+    uint64_t hash = hash_u64((uint64_t)identity.lane << 32 | shard);
+    hash = hash_combine(hash, identity.number);
+    hash = hash_combine(hash, hash_bytes(bytes->bytes, bytes->size));
+    end->batch_count++;
+    end->row_count += row_count;
+    end->hash_sum += hash;
+}
+
+/* ---- streaming ---- */
+
+static status stream_rows(struct stream_out *stream, struct schema schema, const struct buf *bytes,
+                          struct error *err)
+{
+    struct batch batch;
+    arena_reset(&stream->arena);
+    TRY(batch_decode(bytes->bytes, bytes->size, schema, &stream->arena, &batch, err));
+    if (batch.row_count == 0) return STATUS_OK;
+    return stream->events->rows(stream->events->context, stream->query, &batch, err);
+}
+
+static status stream_keep(struct stream_out *stream, struct batch_identity identity,
+                          struct buf *bytes, struct error *err)
+{
+    if (stream->pending_count == stream->pending_capacity) {
+        size_t grown = stream->pending_capacity == 0 ? 16 : stream->pending_capacity * 2;
+        struct kept_batch *pending =
+            memory_resize(bytes->budget, stream->pending,
+                          stream->pending_capacity * sizeof *pending, grown * sizeof *pending);
+        if (pending == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+        stream->pending = pending;
+        stream->pending_capacity = grown;
+    }
+    stream->pending[stream->pending_count++] =
+        (struct kept_batch){.identity = identity, .bytes = *bytes};
+    *bytes = (struct buf){.budget = bytes->budget};
+    return STATUS_OK;
+}
+
+static status stream_apply(struct stream_out *stream, struct schema schema,
+                           struct batch_identity identity, struct buf *bytes, struct error *err)
+{
+    if (identity.number != stream->next_number) return stream_keep(stream, identity, bytes, err);
+    TRY(stream_rows(stream, schema, bytes, err));
+    stream->next_number++;
+    for (size_t i = 0; i < stream->pending_count;) {
+        struct kept_batch *kept = &stream->pending[i];
+        if (kept->identity.number != stream->next_number) {
+            i++;
+            continue;
+        }
+        status result = stream_rows(stream, schema, &kept->bytes, err);
+        buf_done(&kept->bytes);
+        *kept = stream->pending[--stream->pending_count];
+        TRY(result);
+        stream->next_number++;
+        i = 0;
+    }
+    return STATUS_OK;
+}
+
+/* How many rows the bytes claim to hold, read independently of who made them. */
+static status rows_in(struct schema schema, const struct buf *bytes, struct budget *budget,
+                      uint64_t *out_rows, struct error *err)
+{
+    struct arena arena;
+    struct batch batch;
+    arena_init(&arena, budget);
+    status result = batch_decode(bytes->bytes, bytes->size, schema, &arena, &batch, err);
+    if (result == STATUS_OK) *out_rows = batch.row_count;
+    arena_done(&arena);
+    return result;
+}
+
+/* ---- delivery ---- */
+
+static status memory_limit(const struct edges *edges, const struct fold_run *run, struct error *err)
+{
+    const struct plan *plan = edges->options->plan;
+    return error_set(
+        err, STATUS_MEMORY,
+        "query %.*s, %s: the memory limit of %zu MiB is reached; raise --memory-limit, "
+        "or ask fewer queries at once with --query",
+        TEXT_ARGS(plan->queries[run->fold->query].name), run->fold->label,
+        edges->budget->limit_bytes >> 20);
+}
+
+static status apply(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
+                    struct batch_identity identity, struct buf *bytes, struct error *err)
+{
+    struct fold_run *run = &edges->folds[pipeline->target];
+    pthread_mutex_lock(&run->locks[shard]);
+    struct book_end *applied = &run->applied[identity.input * run->shard_count + shard];
+    struct book_end end = {0};
+    uint64_t rows = 0;
+    book_end_add(&end, shard, identity, 0, bytes);
+    status result;
+    if (run->stream != NULL) {
+        result = rows_in(run->fold->input, bytes, edges->budget, &rows, err);
+        if (result == STATUS_OK) {
+            result = stream_apply(run->stream, run->fold->input, identity, bytes, err);
+        }
+    } else {
+        result = fold_shard_apply(run->shards[shard], identity, bytes, &rows, err);
+    }
+    if (result == STATUS_OK) {
+        applied->batch_count += end.batch_count;
+        applied->row_count += rows;
+        applied->hash_sum += end.hash_sum;
+    }
+    pthread_mutex_unlock(&run->locks[shard]);
+    if (result == STATUS_MEMORY) return memory_limit(edges, run, err);
+    return result;
+}
+
+static status wait_batch(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
+                         struct batch_identity identity, struct buf *bytes, struct error *err)
+{
+    struct waiting_room *room = &edges->waiting;
+    status result = STATUS_OK;
+    pthread_mutex_lock(&room->lock);
+    if (room->count == room->capacity) {
+        size_t grown = room->capacity == 0 ? 64 : room->capacity * 2;
+        struct waiting_batch *batches =
+            memory_resize(edges->budget, room->batches, room->capacity * sizeof *batches,
+                          grown * sizeof *batches);
+        if (batches == NULL) {
+            result = error_set(err, STATUS_MEMORY, "out of memory");
+        } else {
+            room->batches = batches;
+            room->capacity = grown;
+        }
+    }
+    if (result == STATUS_OK) {
+        room->batches[room->count++] = (struct waiting_batch){pipeline, shard, identity, *bytes};
+        *bytes = (struct buf){.budget = bytes->budget};
+    }
+    pthread_mutex_unlock(&room->lock);
+    return result;
+}
+
+static status pass_on(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
+                      struct batch_identity identity, struct buf *bytes, struct error *err)
+{
+    if (edges->options->shuffle_seed != 0) {
+        return wait_batch(edges, pipeline, shard, identity, bytes, err);
+    }
+    return apply(edges, pipeline, shard, identity, bytes, err);
+}
+
+static status deliver_twice(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
+                            struct batch_identity identity, struct buf *bytes, struct error *err)
+{
+    struct buf copy = {.budget = bytes->budget};
+    buf_put(&copy, bytes->bytes, bytes->size);
+    status result = pass_on(edges, pipeline, shard, identity, &copy, err);
+    buf_done(&copy);
+    TRY(result);
+    return pass_on(edges, pipeline, shard, identity, bytes, err);
+}
+
+status edge_deliver(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
+                    struct batch_identity identity, struct pipeline_output *output,
+                    struct book_end *sent, struct error *err)
+{
+    book_end_add(sent, shard, identity, output->row_count, &output->bytes);
+    enum tamper tamper = TAMPER_NONE;
+    if (edges->options->tamper != NULL) {
+        tamper = edges->options->tamper(pipeline->id, shard, identity.number);
+    }
+    status result = STATUS_OK;
+    switch (tamper) {
+    case TAMPER_LOSE:
+        break;
+    case TAMPER_DOUBLE:
+        result = deliver_twice(edges, pipeline, shard, identity, &output->bytes, err);
+        break;
+    case TAMPER_ALTER:
+        /* The last byte of a value, not of the frame: it still decodes. */
+        if (output->bytes.size > 0) output->bytes.bytes[output->bytes.size - 8] ^= 1;
+        result = pass_on(edges, pipeline, shard, identity, &output->bytes, err);
+        break;
+    case TAMPER_NONE:
+        result = pass_on(edges, pipeline, shard, identity, &output->bytes, err);
+        break;
+    }
+    buf_reset(&output->bytes);
+    return result;
+}
+
+status edge_release(struct edges *edges, struct error *err)
+{
+    struct waiting_room *room = &edges->waiting;
+    struct random random = {edges->options->shuffle_seed};
+    status result = STATUS_OK;
+    while (room->count > 0 && result == STATUS_OK) {
+        size_t chosen = random_u64(&random) % room->count;
+        struct waiting_batch batch = room->batches[chosen];
+        room->batches[chosen] = room->batches[--room->count];
+        result = apply(edges, batch.pipeline, batch.shard, batch.identity, &batch.bytes, err);
+        buf_done(&batch.bytes);
+    }
+    return result;
+}

@@ -1,0 +1,444 @@
+/* job.c - reads an analysis, plans it, opens its files and runs it.
+ *
+ * An analysis is a folder: tables.sql, and a file NAME.sql per query. Queries come in the order of
+ * their names, numbers in them counting as numbers (q2 before q10).
+ */
+#include "node/job.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "io/clock.h"
+#include "io/file.h"
+#include "node/local.h"
+#include "node/table_files.h"
+#include "sql/binder.h"
+#include "sql/diagnostic.h"
+#include "sql/parser.h"
+#include "sql/planner.h"
+
+enum {
+    SOURCE_BYTES_MAX = 4 << 20,
+    CHUNK_BYTES = 512 << 10,
+    FIELD_BYTES_MAX = 64 << 20,
+    MEMORY_SHARE_PERCENT = 80,
+    NAMES_LIMIT = 256
+};
+
+struct job {
+    struct budget budget; /* Of everything that grows with the data. */
+    struct arena arena;   /* Plan and files; not counted: it is bounded by the SQL's size. */
+    struct plan *plan;
+    struct table_files *files; /* By the plan's tables; NULL without data. */
+    uint32_t open_count;
+    struct books books;
+    struct job_options options;
+    bool ran;
+};
+
+/* ---- the analysis ---- */
+
+struct query_file {
+    struct text name; /* "q1" */
+    struct sql_source source;
+    struct ast_script *script;
+};
+
+static status memory_full(struct error *err)
+{
+    return error_set(err, STATUS_MEMORY, "out of memory while planning");
+}
+
+static status read_source(struct job *job, const char *folder, const char *file,
+                          struct sql_source *out_source, struct error *err)
+{
+    const char *path = file_path(folder, text_of(file), &job->arena);
+    const char *name = arena_copy_string(&job->arena, text_of(file));
+    if (path == NULL || name == NULL) return memory_full(err);
+    TRY(file_read_whole(path, SOURCE_BYTES_MAX, &job->arena, &out_source->text, err));
+    out_source->name = name;
+    return STATUS_OK;
+}
+
+/* "q2" before "q10", "q5" before "q5b". */
+static int compare_names(struct text a, struct text b)
+{
+    uint32_t i = 0;
+    uint32_t j = 0;
+    while (i < a.size && j < b.size) {
+        bool digits = isdigit((unsigned char)a.bytes[i]) && isdigit((unsigned char)b.bytes[j]);
+        if (!digits) {
+            if (a.bytes[i] != b.bytes[j]) {
+                return (unsigned char)a.bytes[i] - (unsigned char)b.bytes[j];
+            }
+            i++, j++;
+            continue;
+        }
+        uint64_t number_a = 0;
+        uint64_t number_b = 0;
+        for (; i < a.size && isdigit((unsigned char)a.bytes[i]); i++) {
+            number_a = number_a * 10 + (uint64_t)(a.bytes[i] - '0');
+        }
+        for (; j < b.size && isdigit((unsigned char)b.bytes[j]); j++) {
+            number_b = number_b * 10 + (uint64_t)(b.bytes[j] - '0');
+        }
+        if (number_a != number_b) return number_a < number_b ? -1 : 1;
+    }
+    return (int)(a.size - i) - (int)(b.size - j);
+}
+
+static int compare_query_files(const void *a, const void *b)
+{
+    return compare_names(((const struct query_file *)a)->name,
+                         ((const struct query_file *)b)->name);
+}
+
+static status list_queries(struct job *job, struct query_file **out_files, uint32_t *out_count,
+                           struct error *err)
+{
+    struct file_entry *entries;
+    uint32_t entry_count;
+    TRY(file_list(job->options.analysis_dir, &job->arena, &entries, &entry_count, err));
+    struct query_file *files = arena_array(&job->arena, struct query_file, entry_count + 1);
+    if (files == NULL) return memory_full(err);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        struct text name = entries[i].name;
+        bool is_sql = name.size > 4 && memcmp(name.bytes + name.size - 4, ".sql", 4) == 0;
+        if (!is_sql || entries[i].is_folder || text_equal(name, TEXT_LITERAL("tables.sql"))) {
+            continue;
+        }
+        files[count++].name = (struct text){name.bytes, name.size - 4};
+    }
+    if (count == 0) {
+        return error_set(err, STATUS_USAGE,
+                         "%s holds no queries: an analysis has tables.sql and a file per query, "
+                         "such as q1.sql",
+                         job->options.analysis_dir);
+    }
+    qsort(files, count, sizeof *files, compare_query_files);
+    *out_files = files;
+    *out_count = count;
+    return STATUS_OK;
+}
+
+/* Keeps only the queries asked for, in the analysis' order. */
+static status choose_queries(struct job *job, struct query_file *files, uint32_t *in_out_count,
+                             struct error *err)
+{
+    const struct job_options *options = &job->options;
+    if (options->query_count == 0) return STATUS_OK;
+    struct text names[NAMES_LIMIT];
+    char list[512] = "";
+    size_t used = 0;
+    uint32_t name_count = 0;
+    for (uint32_t i = 0; i < *in_out_count && i < NAMES_LIMIT; i++) {
+        names[name_count++] = files[i].name;
+        if (used < sizeof list) {
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", i == 0 ? "" : ", ",
+                                     TEXT_ARGS(files[i].name));
+        }
+    }
+    for (uint32_t i = 0; i < options->query_count; i++) {
+        bool known = false;
+        for (uint32_t j = 0; j < *in_out_count; j++) {
+            known = known || text_equal(options->queries[i], files[j].name);
+        }
+        char hint[SQL_SUGGESTION_SIZE];
+        if (!known) {
+            return error_set(err, STATUS_USAGE, "no query `%.*s` in %s%s (there are: %s)",
+                             TEXT_ARGS(options->queries[i]), options->analysis_dir,
+                             sql_suggest(hint, sizeof hint, options->queries[i], names, name_count),
+                             list);
+        }
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < *in_out_count; i++) {
+        for (uint32_t j = 0; j < options->query_count; j++) {
+            if (text_equal(options->queries[j], files[i].name)) {
+                files[kept++] = files[i];
+                break;
+            }
+        }
+    }
+    *in_out_count = kept;
+    return STATUS_OK;
+}
+
+static status check_settings(const struct binder_settings *settings,
+                             const struct parameter_list *known, struct error *err)
+{
+    for (uint32_t i = 0; i < settings->count; i++) {
+        if (settings->items[i].used) continue;
+        struct text names[NAMES_LIMIT];
+        uint32_t count = 0;
+        for (uint32_t j = 0; j < known->count && count < NAMES_LIMIT; j++) {
+            names[count++] = known->items[j].name;
+        }
+        char hint[SQL_SUGGESTION_SIZE];
+        return error_set(err, STATUS_USAGE,
+                         "--set %.*s: the chosen queries have no such parameter%s",
+                         TEXT_ARGS(settings->items[i].name),
+                         sql_suggest(hint, sizeof hint, settings->items[i].name, names, count));
+    }
+    return STATUS_OK;
+}
+
+/* ---- planning ---- */
+
+static status parse_query(struct job *job, struct query_file *file, struct error *err)
+{
+    char name[512];
+    int size = snprintf(name, sizeof name, "%.*s.sql", TEXT_ARGS(file->name));
+    if (size < 0 || (size_t)size >= sizeof name) {
+        return error_set(err, STATUS_USAGE, "a query's name is too long: %.*s",
+                         TEXT_ARGS(file->name));
+    }
+    TRY(read_source(job, job->options.analysis_dir, name, &file->source, err));
+    TRY(sql_parse(&file->source, &job->arena, &file->script, err));
+    if (file->script->query == NULL) {
+        return error_set(err, STATUS_SQL, "%s: there is no query in this file", name);
+    }
+    if (file->script->table_count > 0) {
+        return sql_error(err, &file->source, file->script->tables[0].offset,
+                         "tables are declared in tables.sql");
+    }
+    return STATUS_OK;
+}
+
+static status bind_queries(struct job *job, struct catalog *catalog, struct query_file *files,
+                           uint32_t count, const struct parameter_list *shared,
+                           struct binder_settings *settings, struct bound_query *out_queries,
+                           struct error *err)
+{
+    struct parameter_list all = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        /* Each query sees the parameters of tables.sql and its own. */
+        struct parameter_list *own = arena_new(&job->arena, struct parameter_list);
+        if (own == NULL) return memory_full(err);
+        for (uint32_t j = 0; j <= shared->count; j++) {
+            own->items =
+                arena_grow(&job->arena, own->items, own->count, &own->capacity, sizeof *own->items);
+            if (own->items == NULL) return memory_full(err);
+            if (j < shared->count) own->items[own->count++] = shared->items[j];
+        }
+        TRY(parameters_add(own, catalog, &files[i].source, files[i].script, settings, err));
+        struct binder_input input = {.name = files[i].name,
+                                     .source = &files[i].source,
+                                     .query = files[i].script->query,
+                                     .parameters = own};
+        TRY(bind_query(catalog, &input, &out_queries[i], err));
+        for (uint32_t j = 0; j < own->count; j++) {
+            all.items =
+                arena_grow(&job->arena, all.items, all.count, &all.capacity, sizeof *all.items);
+            if (all.items == NULL) return memory_full(err);
+            all.items[all.count++] = own->items[j];
+        }
+    }
+    return check_settings(settings, &all, err);
+}
+
+/* Sizes of a table's files, to choose what a join builds; what can't be found is reported later,
+ * when the files are opened. */
+static status measure_tables(struct job *job, struct catalog *catalog, struct error *err)
+{
+    for (uint32_t i = 0; i < catalog->table_count; i++) {
+        const struct table *table = &catalog->tables[i];
+        for (uint32_t j = 0; j < table->pattern_count && catalog->table_bytes[i] == 0; j++) {
+            struct text *names;
+            uint32_t count;
+            if (file_glob(job->options.data_dir, table->patterns[j], &job->arena, &names, &count,
+                          err) != STATUS_OK) {
+                continue;
+            }
+            for (uint32_t k = 0; k < count; k++) {
+                const char *path = file_path(job->options.data_dir, names[k], &job->arena);
+                struct file_info info = {0};
+                int fd = -1;
+                if (path == NULL) return memory_full(err);
+                if (file_open(path, &fd, &info, err) == STATUS_OK) {
+                    catalog->table_bytes[i] += info.size;
+                }
+                file_close(fd);
+            }
+            if (count > 0) break;
+        }
+    }
+    return STATUS_OK;
+}
+
+static status plan_job(struct job *job, struct error *err)
+{
+    const struct job_options *options = &job->options;
+    struct catalog catalog = {.arena = &job->arena};
+    struct sql_source tables_source;
+    struct ast_script *tables;
+    struct query_file *files = NULL;
+    uint32_t count = 0;
+    struct binder_settings settings = {
+        .items = arena_array(&job->arena, struct binder_setting, options->setting_count + 1),
+        .count = options->setting_count,
+    };
+    if (settings.items == NULL) return memory_full(err);
+    for (uint32_t i = 0; i < options->setting_count; i++) {
+        settings.items[i] = (struct binder_setting){.name = options->settings[i].name,
+                                                    .value = options->settings[i].value};
+    }
+    TRY(read_source(job, options->analysis_dir, "tables.sql", &tables_source, err));
+    TRY(list_queries(job, &files, &count, err));
+    TRY(choose_queries(job, files, &count, err));
+    TRY(sql_parse(&tables_source, &job->arena, &tables, err));
+    if (tables->query != NULL) {
+        return sql_error(err, &tables_source, tables->query->offset,
+                         "tables.sql declares tables and parameters; queries have their own files");
+    }
+    struct parameter_list shared = {0};
+    struct bound_query *bound = arena_array(&job->arena, struct bound_query, count + 1);
+    if (bound == NULL) return memory_full(err);
+    TRY(catalog_add_tables(&catalog, &tables_source, tables, err));
+    TRY(parameters_add(&shared, &catalog, &tables_source, tables, &settings, err));
+    if (options->data_dir != NULL) TRY(measure_tables(job, &catalog, err));
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(parse_query(job, &files[i], err));
+    }
+    TRY(bind_queries(job, &catalog, files, count, &shared, &settings, bound, err));
+    return plan_build(&catalog, bound, count, &job->plan, err);
+}
+
+/* ---- life ---- */
+
+static status open_files(struct job *job, struct error *err)
+{
+    const struct plan *plan = job->plan;
+    job->files = arena_array(&job->arena, struct table_files, plan->table_count + 1);
+    if (job->files == NULL) return memory_full(err);
+    for (uint32_t i = 0; i < plan->table_count; i++) {
+        TRY(table_files_open(&plan->tables[i], job->options.data_dir, job->options.chunk_bytes,
+                             &job->arena, &job->files[i], err));
+        job->open_count = i + 1;
+    }
+    return STATUS_OK;
+}
+
+static uint64_t default_memory_limit(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || page_bytes <= 0) return 0;
+    return (uint64_t)pages * (uint64_t)page_bytes / 100 * MEMORY_SHARE_PERCENT;
+}
+
+static uint32_t default_threads(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores < 1 ? 1 : (uint32_t)cores;
+}
+
+status job_open(const struct job_options *options, struct job **out_job, struct error *err)
+{
+    struct job *job = memory_alloc(NULL, sizeof *job);
+    if (job == NULL) return memory_full(err);
+    *job = (struct job){.options = *options};
+    job->budget.limit_bytes =
+        options->memory_limit != 0 ? options->memory_limit : default_memory_limit();
+    if (job->options.thread_count == 0) job->options.thread_count = default_threads();
+    if (job->options.chunk_bytes == 0) job->options.chunk_bytes = CHUNK_BYTES;
+    if (job->options.field_limit == 0) job->options.field_limit = FIELD_BYTES_MAX;
+    arena_init(&job->arena, NULL);
+    status result = plan_job(job, err);
+    if (result == STATUS_OK && options->data_dir != NULL) result = open_files(job, err);
+    if (result != STATUS_OK) {
+        job_close(job);
+        return result;
+    }
+    *out_job = job;
+    return STATUS_OK;
+}
+
+const struct plan *job_plan(const struct job *job)
+{
+    return job->plan;
+}
+
+struct result_sink {
+    struct fold_sink sink;
+    const struct job_events *events;
+    const struct plan *plan;
+    uint32_t query;
+};
+
+static status give_rows(struct fold_sink *sink, uint64_t number, const struct batch *batch,
+                        struct error *err)
+{
+    struct result_sink *result = (struct result_sink *)sink;
+    (void)number; /* Rows come in order. */
+    struct batch visible = *batch;
+    visible.column_count = result->plan->queries[result->query].schema.count;
+    return result->events->rows(result->events->context, result->query, &visible, err);
+}
+
+static status give_results(struct job *job, struct local_run *run, const struct job_events *events,
+                           struct error *err)
+{
+    struct result_sink sink = {.sink = {.accept = give_rows}, .events = events, .plan = job->plan};
+    for (uint32_t i = 0; i < job->plan->query_count; i++) {
+        sink.query = i;
+        TRY(local_run_result(run, i, &sink.sink, err));
+    }
+    return STATUS_OK;
+}
+
+status job_run_with(struct job *job, const struct local_options *extra, struct error *err)
+{
+    ASSERT(job->files != NULL && !job->ran);
+    job->ran = true;
+    double started = clock_seconds();
+    double cpu_started = clock_cpu_seconds();
+    struct local_options options = *extra;
+    options.plan = job->plan;
+    options.files = job->files;
+    options.cancelled = job->options.cancelled;
+    options.thread_count = job->options.thread_count;
+    options.field_limit = job->options.field_limit;
+    options.budget = &job->budget;
+    struct local_run *run;
+    TRY(local_run_create(&options, &run, err));
+    status result = local_run_execute(run, err);
+    struct error book_error;
+    status booked = local_run_books(run, &job->arena, &job->books, &book_error);
+    if (result == STATUS_OK && booked != STATUS_OK) {
+        *err = book_error;
+        result = booked;
+    }
+    job->books.elapsed_seconds = clock_seconds() - started;
+    job->books.cpu_seconds = clock_cpu_seconds() - cpu_started;
+    job->books.thread_count = job->options.thread_count;
+    job->books.peak_memory_bytes = atomic_load(&job->budget.peak_bytes);
+    if (result == STATUS_OK) result = give_results(job, run, options.events, err);
+    local_run_destroy(run);
+    return result;
+}
+
+status job_run(struct job *job, const struct job_events *events, struct error *err)
+{
+    struct local_options options = {.events = events};
+    return job_run_with(job, &options, err);
+}
+
+const struct books *job_books(const struct job *job)
+{
+    return &job->books;
+}
+
+void job_close(struct job *job)
+{
+    if (job == NULL) return;
+    for (uint32_t i = 0; i < job->open_count; i++) {
+        table_files_close(&job->files[i]);
+    }
+    arena_done(&job->arena);
+    memory_free(NULL, job, sizeof *job);
+}

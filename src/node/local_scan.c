@@ -1,0 +1,303 @@
+/* local_scan.c - the threads of a phase, from chunks of files to batches at the folds' doors.
+ *
+ * Threads take chunk numbers from one counter, so chunks are begun in order and the state of the
+ * quotes (table_files.h) never waits for a chunk that nobody has taken.
+ */
+#include "node/local_run.h"
+
+#include "exec/chunk_scan.h"
+#include "io/clock.h"
+#include "node/table_files.h"
+
+/* A record may hold several large fields, but not any number of them. */
+enum { FIELDS_PER_RECORD_LIMIT = 4, PROGRESS_PER_SECOND = 10 };
+
+/* One scan as one thread carries it out. */
+struct scan_worker {
+    struct column_loader loader; /* First: the pipelines see only this. */
+    struct chunk_scan *scan;
+    struct pipeline_run **pipelines;
+    struct book_end *sent; /* By pipeline of the scan. */
+    struct tally tally;
+    bool counts_tally;
+};
+
+struct phase_work {
+    struct local_run *run;
+    const struct scan **scans;
+    uint64_t *first_items; /* Of each scan, among the phase's chunks. */
+    uint32_t scan_count;
+    uint64_t item_count;
+    atomic_uint_fast64_t next_item;
+};
+
+static status load_column(struct column_loader *loader, uint32_t column, struct selection selection,
+                          struct error *err)
+{
+    struct scan_worker *worker = (struct scan_worker *)loader;
+    return chunk_scan_load(worker->scan, column, selection, err);
+}
+
+static void scan_worker_done(struct local_run *run, const struct scan *scan,
+                             struct scan_worker *worker)
+{
+    pthread_mutex_lock(&run->lock);
+    if (worker->counts_tally) tally_merge(&run->tallies[scan->table], &worker->tally);
+    for (uint32_t i = 0; worker->pipelines != NULL && i < scan->pipeline_count; i++) {
+        if (worker->pipelines[i] == NULL) continue;
+        const struct pipeline_counts *counts = pipeline_run_counts(worker->pipelines[i]);
+        struct stage_counts *stage = &run->maps[scan->pipelines[i]];
+        struct book_end *sent = &run->sent[scan->pipelines[i]];
+        stage->rows_in += counts->rows_in;
+        stage->rows_out += counts->rows_out;
+        stage->malformed += counts->malformed;
+        sent->batch_count += worker->sent[i].batch_count;
+        sent->row_count += worker->sent[i].row_count;
+        sent->hash_sum += worker->sent[i].hash_sum;
+    }
+    pthread_mutex_unlock(&run->lock);
+    for (uint32_t i = 0; worker->pipelines != NULL && i < scan->pipeline_count; i++) {
+        pipeline_run_destroy(worker->pipelines[i]);
+    }
+    chunk_scan_destroy(worker->scan);
+}
+
+/* A table that is scanned twice is booked once. */
+static bool is_first_scan(const struct plan *plan, const struct scan *scan)
+{
+    for (uint32_t i = 0; i < scan->id; i++) {
+        if (plan->scans[i].table == scan->table) return false;
+    }
+    return true;
+}
+
+/* Memory that ran out for the reading itself, which no query alone is to blame for. */
+static status scan_memory(const struct local_run *run, const struct scan *scan, struct error *err)
+{
+    if (err->code != STATUS_MEMORY) return err->code;
+    return error_set(
+        err, STATUS_MEMORY,
+        "reading %.*s: the memory limit of %zu MiB is reached; raise --memory-limit, or "
+        "ask fewer queries at once with --query",
+        TEXT_ARGS(run->plan->tables[scan->table].name), run->options.budget->limit_bytes >> 20);
+}
+
+static status scan_worker_init(struct local_run *run, const struct scan *scan,
+                               struct scan_worker *worker, struct arena *arena, struct error *err)
+{
+    const struct plan *plan = run->plan;
+    const struct table *table = &plan->tables[scan->table];
+    *worker = (struct scan_worker){.loader = {.load = load_column}};
+    worker->sent = arena_array(arena, struct book_end, scan->pipeline_count + 1);
+    worker->pipelines = arena_array(arena, struct pipeline_run *, scan->pipeline_count + 1);
+    if (worker->sent == NULL || worker->pipelines == NULL ||
+        !tally_init(&worker->tally, table->schema.count, arena)) {
+        err->code = STATUS_MEMORY;
+        return scan_memory(run, scan, err);
+    }
+    worker->counts_tally = is_first_scan(plan, scan);
+    if (chunk_scan_create(table, scan->used, run->options.field_limit, run->options.budget,
+                          &worker->scan, err) != STATUS_OK) {
+        return scan_memory(run, scan, err);
+    }
+    for (uint32_t i = 0; i < scan->pipeline_count; i++) {
+        const struct pipeline *pipeline = &plan->pipelines[scan->pipelines[i]];
+        status result =
+            pipeline_run_create(pipeline, &run->finished, run->folds[pipeline->target].shard_count,
+                                run->options.budget, &worker->pipelines[i], err);
+        if (result != STATUS_OK) {
+            return local_run_memory_in(run, pipeline->query, local_run_place(run, pipeline), err);
+        }
+    }
+    return STATUS_OK;
+}
+
+status local_run_flush(struct local_run *run, const struct pipeline *pipeline,
+                       struct pipeline_run *pipeline_run, struct batch_identity identity,
+                       struct pipeline_output *outputs, struct book_end *sent, struct error *err)
+{
+    uint32_t shard_count = run->folds[pipeline->target].shard_count;
+    status result = pipeline_run_flush(pipeline_run, outputs, err);
+    if (result != STATUS_OK) {
+        result = local_run_memory_in(run, pipeline->query, local_run_place(run, pipeline), err);
+    }
+    for (uint32_t shard = 0; shard < shard_count; shard++) {
+        if (result == STATUS_OK) {
+            result =
+                edge_deliver(&run->edges, pipeline, shard, identity, &outputs[shard], sent, err);
+        }
+        buf_reset(&outputs[shard].bytes);
+    }
+    return result;
+}
+
+static void report_progress(struct local_run *run, uint64_t more_bytes)
+{
+    uint64_t done = atomic_fetch_add(&run->done_bytes, more_bytes) + more_bytes;
+    if (run->options.events->progress == NULL) return;
+    if (pthread_mutex_trylock(&run->lock) != 0) return;
+    double now = clock_seconds();
+    if (now >= run->next_progress) {
+        run->next_progress = now + 1.0 / PROGRESS_PER_SECOND;
+        run->options.events->progress(run->options.events->context, done, run->total_bytes);
+    }
+    pthread_mutex_unlock(&run->lock);
+}
+
+/* Failures of the scan itself speak of a place in a file. */
+static status scan_failure(struct local_run *run, const struct scan *scan,
+                           const struct scan_worker *worker, const struct chunk *chunk,
+                           uint32_t file, struct error *err)
+{
+    struct table_files *files = &run->options.files[scan->table];
+    uint64_t offset = chunk->offset + chunk_scan_error_offset(worker->scan);
+    if (err->code == STATUS_INPUT) return table_files_unclosed(files, file, offset, err);
+    if (err->code == STATUS_LIMIT) return table_files_place(files, file, offset, err);
+    return scan_memory(run, scan, err);
+}
+
+static status scan_chunk(struct local_run *run, const struct scan *scan, struct scan_worker *worker,
+                         uint64_t number, const struct chunk *chunk, uint32_t file,
+                         struct pipeline_output *outputs, struct error *err)
+{
+    if (chunk_scan_begin(worker->scan, chunk, err) != STATUS_OK) {
+        return scan_failure(run, scan, worker, chunk, file, err);
+    }
+    for (bool more = true;;) {
+        struct batch batch;
+        struct selection selection;
+        if (chunk_scan_next(worker->scan, &batch, &selection, &more, err) != STATUS_OK) {
+            return scan_failure(run, scan, worker, chunk, file, err);
+        }
+        if (!more) break;
+        for (uint32_t i = 0; i < scan->pipeline_count; i++) {
+            const struct pipeline *pipeline = &run->plan->pipelines[scan->pipelines[i]];
+            status result =
+                pipeline_run_push(worker->pipelines[i], &batch, selection, &worker->loader, err);
+            if (result != STATUS_OK) {
+                return local_run_memory_in(run, pipeline->query, local_run_place(run, pipeline),
+                                           err);
+            }
+        }
+    }
+    const struct chunk_tally *tally = chunk_scan_tally(worker->scan);
+    tally_add(&worker->tally, number, chunk, tally);
+    run->chunk_lines[scan->table][number] = (uint32_t)tally->line_count;
+    for (uint32_t i = 0; i < scan->pipeline_count; i++) {
+        const struct pipeline *pipeline = &run->plan->pipelines[scan->pipelines[i]];
+        struct batch_identity identity = {.input = pipeline->target_input, .number = number};
+        TRY(local_run_flush(run, pipeline, worker->pipelines[i], identity, outputs,
+                            &worker->sent[i], err));
+    }
+    return STATUS_OK;
+}
+
+static uint32_t most_shards(const struct local_run *run)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < run->plan->fold_count; i++) {
+        if (run->folds[i].shard_count > most) most = run->folds[i].shard_count;
+    }
+    return most;
+}
+
+struct pipeline_output *local_outputs_new(struct local_run *run, struct arena *arena)
+{
+    uint32_t count = most_shards(run);
+    struct pipeline_output *outputs = arena_array(arena, struct pipeline_output, count);
+    for (uint32_t i = 0; outputs != NULL && i < count; i++) {
+        outputs[i].bytes.budget = run->options.budget;
+    }
+    return outputs;
+}
+
+void local_outputs_done(struct local_run *run, struct pipeline_output *outputs)
+{
+    for (uint32_t i = 0; outputs != NULL && i < most_shards(run); i++) {
+        buf_done(&outputs[i].bytes);
+    }
+}
+
+static status scan_items(struct phase_work *work, struct scan_worker *workers,
+                         struct chunk_reader *reader, struct pipeline_output *outputs,
+                         struct arena *arena, struct error *err)
+{
+    struct local_run *run = work->run;
+    uint32_t record_limit = run->options.field_limit > UINT32_MAX / FIELDS_PER_RECORD_LIMIT
+                                ? UINT32_MAX
+                                : run->options.field_limit * FIELDS_PER_RECORD_LIMIT;
+    while (!local_run_stops(run)) {
+        uint64_t item = atomic_fetch_add(&work->next_item, 1);
+        if (item >= work->item_count) return STATUS_OK;
+        uint32_t place = work->scan_count - 1;
+        while (work->first_items[place] > item) {
+            place--;
+        }
+        const struct scan *scan = work->scans[place];
+        uint64_t number = item - work->first_items[place];
+        struct chunk chunk;
+        uint32_t file;
+        if (chunk_reader_read(reader, &run->options.files[scan->table], number, record_limit,
+                              &run->stopped, &chunk, &file, err) != STATUS_OK) {
+            return scan_memory(run, scan, err);
+        }
+        if (workers[place].scan == NULL) {
+            TRY(scan_worker_init(run, scan, &workers[place], arena, err));
+        }
+        TRY(scan_chunk(run, scan, &workers[place], number, &chunk, file, outputs, err));
+        report_progress(run, chunk.size);
+    }
+    return STATUS_OK;
+}
+
+static void *scan_thread(void *argument)
+{
+    struct phase_work *work = argument;
+    struct local_run *run = work->run;
+    struct arena arena;
+    struct error err;
+    arena_init(&arena, run->options.budget);
+    struct chunk_reader *reader = NULL;
+    struct scan_worker *workers = arena_array(&arena, struct scan_worker, work->scan_count);
+    struct pipeline_output *outputs = local_outputs_new(run, &arena);
+    status result = STATUS_OK;
+    if (workers == NULL || outputs == NULL)
+        result = error_set(&err, STATUS_MEMORY, "out of memory");
+    if (result == STATUS_OK) result = chunk_reader_create(run->options.budget, &reader, &err);
+    if (result == STATUS_OK) result = scan_items(work, workers, reader, outputs, &arena, &err);
+    if (result != STATUS_OK) local_run_fail(run, &err);
+    for (uint32_t i = 0; workers != NULL && i < work->scan_count; i++) {
+        if (workers[i].loader.load != NULL) scan_worker_done(run, work->scans[i], &workers[i]);
+    }
+    chunk_reader_destroy(reader);
+    local_outputs_done(run, outputs);
+    arena_done(&arena);
+    return NULL;
+}
+
+status local_run_scans(struct local_run *run, uint32_t phase, struct error *err)
+{
+    const struct plan *plan = run->plan;
+    struct phase_work work = {
+        .run = run,
+        .scans = arena_array(&run->arena, const struct scan *, plan->scan_count + 1),
+        .first_items = arena_array(&run->arena, uint64_t, plan->scan_count + 1),
+    };
+    if (work.scans == NULL || work.first_items == NULL) {
+        return error_set(err, STATUS_MEMORY, "out of memory");
+    }
+    for (uint32_t i = 0; i < plan->scan_count; i++) {
+        const struct scan *scan = &plan->scans[i];
+        uint64_t chunk_count = run->options.files[scan->table].chunk_count;
+        if (scan->phase != phase || chunk_count == 0) continue;
+        table_files_rewind(&run->options.files[scan->table]);
+        work.scans[work.scan_count] = scan;
+        work.first_items[work.scan_count++] = work.item_count;
+        work.item_count += chunk_count;
+    }
+    if (work.item_count == 0) return STATUS_OK;
+    uint32_t threads = run->options.thread_count;
+    local_run_threads(work.item_count < threads ? (uint32_t)work.item_count : threads, scan_thread,
+                      &work);
+    return local_run_status(run, err);
+}

@@ -1,0 +1,71 @@
+/* expr.h - typed expressions: what is computed from a row.
+ *
+ * Built by the binder, read-only afterwards and shared by all threads. Every call's arguments have
+ * exactly the types its kernel expects: conversions are calls of FUNCTION_CAST put in by the
+ * binder.
+ *
+ * Memory: nodes live in the plan's arena.
+ */
+#ifndef PLAN_EXPR_H
+#define PLAN_EXPR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/text.h"
+#include "data/schema.h"
+#include "data/type.h"
+#include "plan/function.h"
+
+/* One constant. Lists are never constants. */
+struct value {
+    bool is_null;
+    union {
+        bool truth;
+        int64_t integer; /* INT, DECIMAL, DATE, TIMESTAMP */
+        double number;
+        struct text text;
+    };
+};
+
+enum expr_kind {
+    EXPR_COLUMN, /* Column `column` of the batch (while planning: of the query, see sql/relation.h).
+                  */
+    EXPR_CONSTANT, /* `constant` */
+    EXPR_SCALAR,   /* The only value of the finished fold `fold`: a scalar sub-query. */
+    EXPR_CALL      /* `function` of `args` */
+};
+
+struct expr {
+    enum expr_kind kind;
+    struct type type;
+    uint32_t column;
+    uint32_t fold;
+    struct value constant;
+    enum function_id function;
+    uint32_t arg_count;
+    const struct expr *const *args;
+};
+
+/* NULL when the arena is full. */
+const struct expr *expr_column(struct arena *arena, uint32_t column, struct type type);
+const struct expr *expr_constant(struct arena *arena, struct value value, struct type type);
+const struct expr *expr_call(struct arena *arena, enum function_id function, struct type type,
+                             const struct expr *const *args, uint32_t arg_count);
+
+bool expr_equal(const struct expr *a, const struct expr *b);
+/* Whether evaluation can end in an error (overflow, a bad cast): such a predicate keeps its place.
+ */
+bool expr_can_fail(const struct expr *expr);
+/* A rough price per row, for ordering predicates: a number comparison is 1. */
+uint32_t expr_cost(const struct expr *expr);
+/* Calls visit for every node, parents first. */
+void expr_visit(const struct expr *expr, void (*visit)(const struct expr *, void *), void *context);
+
+/* The expression as SQL; columns have the names of `input`, or numbers where that is NULL. */
+void expr_print(const struct expr *expr, const struct schema *input, struct buf *out);
+void value_print(const struct value *value, struct type type, struct buf *out);
+
+#endif

@@ -1,0 +1,125 @@
+/* plan_builder.h - streams: pipelines under construction, and the folds that end them.
+ *
+ * Used by planner.c only: it decides what happens, this module keeps places of columns, operators,
+ * schemas and labels consistent. Every stream_* function that ends a stream in a fold makes the
+ * stream begin anew at that fold.
+ */
+#ifndef SQL_PLAN_BUILDER_H
+#define SQL_PLAN_BUILDER_H
+
+#include "base/error.h"
+#include "plan/plan.h"
+#include "sql/relation.h"
+
+#define COLUMN_NONE UINT32_MAX /* A place in a batch that no column number stands for. */
+
+struct stream {
+    enum source_kind source_kind;
+    uint32_t source; /* Table (as long as scans are not made) or fold. */
+    const struct op *ops;
+    uint32_t op_count;
+    const uint32_t *columns; /* Column number by place. */
+    uint32_t column_count;
+    const struct expr *const *late; /* Conditions that wait for a scalar. */
+    uint32_t late_count;
+    double rows; /* Estimate. */
+};
+
+struct planner {
+    struct catalog *catalog;
+    struct arena *arena;
+    uint32_t query; /* The one that is being planned. */
+    struct fold *folds;
+    uint32_t fold_count;
+    size_t fold_capacity;
+    struct pipeline *pipelines;
+    uint32_t pipeline_count;
+    size_t pipeline_capacity;
+    uint32_t *scalar_folds; /* By scalar; COLUMN_NONE: not planned yet. */
+};
+
+/* A side table, as a probe sees it. */
+struct side {
+    uint32_t fold;
+    const uint32_t *columns;
+    uint32_t column_count;
+};
+
+struct probe {
+    const struct side *side;
+    const uint32_t *key_positions;
+    uint32_t key_count;
+    bool keep_unmatched;
+    bool semi;
+};
+
+/* What a PROJECT will compute: expressions over column numbers, and the number of each result. */
+struct projection {
+    const struct expr **exprs;
+    const struct expr **placed; /* Already in terms of places; else NULL. */
+    uint32_t *columns;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+MUST_USE status projection_init(struct planner *planner, struct projection *projection,
+                                uint32_t capacity, struct error *err);
+void projection_add(struct projection *projection, const struct expr *expr, uint32_t column);
+MUST_USE status projection_add_column(struct planner *planner, struct projection *projection,
+                                      uint32_t column, struct error *err);
+/* Only if it is not there yet. */
+MUST_USE status projection_add_once(struct planner *planner, struct projection *projection,
+                                    uint32_t column, struct error *err);
+/* The column at a place of the stream, whatever its number. */
+struct column_place {
+    uint32_t column;
+    struct type type;
+};
+MUST_USE status projection_add_position(struct planner *planner, struct projection *projection,
+                                        uint32_t position, struct column_place place,
+                                        struct error *err);
+bool projection_has(const struct projection *projection, uint32_t column);
+uint32_t projection_position(const struct projection *projection, uint32_t column);
+
+MUST_USE status stream_filter(struct planner *planner, struct stream *stream,
+                              const struct expr *condition, struct error *err);
+MUST_USE status stream_wait(struct planner *planner, struct stream *stream,
+                            const struct expr *condition, struct error *err);
+MUST_USE status stream_project(struct planner *planner, struct stream *stream,
+                               const struct projection *projection, struct error *err);
+/* Keeps only needed columns. */
+MUST_USE status stream_narrow(struct planner *planner, struct stream *stream, const bool *needed,
+                              struct error *err);
+/* The last column is a list; `column` will be its elements' number. */
+MUST_USE status stream_unnest(struct planner *planner, struct stream *stream, uint32_t column,
+                              struct error *err);
+MUST_USE status stream_probe(struct planner *planner, struct stream *stream,
+                             const struct probe *probe, struct error *err);
+
+MUST_USE status stream_one_row(struct planner *planner, struct stream *out_stream,
+                               struct error *err);
+MUST_USE status stream_collect(struct planner *planner, struct stream *stream, const char *label,
+                               struct error *err);
+/* The stream has the keys, then the inputs of the aggregates, in order. */
+MUST_USE status stream_aggregate(struct planner *planner, struct stream *stream,
+                                 const struct relation *relation, struct error *err);
+/* The best relation->limit rows of each of relation's partitions; the stream's columns are all
+ * there is to compare. */
+MUST_USE status stream_rank(struct planner *planner, struct stream *stream,
+                            const struct relation *relation, struct error *err);
+MUST_USE status stream_sort(struct planner *planner, struct stream *stream,
+                            const struct relation *relation, struct error *err);
+MUST_USE status stream_union(struct planner *planner, struct stream *streams, uint32_t count,
+                             const uint32_t *columns, struct stream *out_stream, struct error *err);
+/* Both streams have their join keys as first columns. */
+MUST_USE status stream_fold_join(struct planner *planner, struct stream *left, struct stream *right,
+                                 uint32_t key_count, struct stream *out_stream, struct error *err);
+
+/* In planner.c: the fold that holds a scalar sub-query's value. */
+MUST_USE status planner_scalar_fold(struct planner *planner, uint32_t scalar, uint32_t *out_fold,
+                                    struct error *err);
+/* Makes scans, phases and the read-only plan. */
+MUST_USE status planner_finish(struct planner *planner, struct plan_query *queries,
+                               uint32_t query_count, struct plan **out_plan, struct error *err);
+
+#endif

@@ -1,0 +1,3 @@
+-- The average score of a post.
+
+SELECT avg(score) AS average FROM posts;

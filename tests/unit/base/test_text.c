@@ -1,0 +1,178 @@
+/* test_text.c - order, equality and the guess behind "did you mean".
+ *
+ * Method: all texts up to a length over a small alphabet are compared pair by pair with a loop over
+ * bytes. The guess is compared with the definition of the edit distance, computed from the front
+ * with a full table.
+ */
+#include "unit/test.h"
+
+#include <string.h>
+
+#include "base/random.h"
+#include "base/text.h"
+
+enum { TEXTS = 1 + 4 + 16 + 64, NAME_MAX_SIZE = 70 };
+
+/* Every text of up to three of these bytes. */
+static const char alphabet[] = {'\0', 'a', 'A', '\xff'};
+
+struct small {
+    char bytes[4];
+    struct text text;
+};
+
+static void small_texts(struct small *out)
+{
+    uint32_t count = 0;
+    for (uint32_t size = 0; size <= 3; size++) {
+        for (uint32_t code = 0; code < 1u << 2 * size; code++) {
+            struct small *small = &out[count++];
+            for (uint32_t i = 0; i < size; i++) {
+                small->bytes[i] = alphabet[code >> 2 * i & 3];
+            }
+            small->text = (struct text){size == 0 ? NULL : small->bytes, size};
+        }
+    }
+    assert_int_equal(count, TEXTS);
+}
+
+static int naive_compare(struct text a, struct text b)
+{
+    for (uint32_t i = 0;; i++) {
+        if (i == a.size || i == b.size) return (i < a.size) - (i < b.size);
+        int difference = (unsigned char)a.bytes[i] - (unsigned char)b.bytes[i];
+        if (difference != 0) return difference;
+    }
+}
+
+static char naive_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+static void all_small_texts_are_ordered_by_bytes(void **state)
+{
+    (void)state;
+    static struct small texts[TEXTS];
+    small_texts(texts);
+    for (uint32_t i = 0; i < TEXTS; i++) {
+        for (uint32_t j = 0; j < TEXTS; j++) {
+            struct text a = texts[i].text;
+            struct text b = texts[j].text;
+            int order = text_compare(a, b);
+            int expected = naive_compare(a, b);
+            assert_int_equal(order < 0, expected < 0);
+            assert_int_equal(order > 0, expected > 0);
+            assert_int_equal(text_equal(a, b), i == j);
+            bool same = a.size == b.size;
+            for (uint32_t k = 0; same && k < a.size; k++) {
+                same = naive_lower(a.bytes[k]) == naive_lower(b.bytes[k]);
+            }
+            assert_int_equal(text_equal_ignoring_case(a, b), same);
+        }
+    }
+}
+
+static void only_ascii_letters_have_a_case(void **state)
+{
+    (void)state;
+    for (int a = 0; a < 256; a++) {
+        for (int b = 0; b < 256; b++) {
+            char left = (char)a;
+            char right = (char)b;
+            assert_int_equal(
+                text_equal_ignoring_case((struct text){&left, 1}, (struct text){&right, 1}),
+                naive_lower(left) == naive_lower(right));
+        }
+    }
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t naive_distance(struct text a, struct text b)
+{
+    static uint32_t table[NAME_MAX_SIZE + 1][NAME_MAX_SIZE + 1];
+    for (uint32_t i = 0; i <= a.size; i++) {
+        for (uint32_t j = 0; j <= b.size; j++) {
+            if (i == 0 || j == 0) {
+                table[i][j] = i + j;
+                continue;
+            }
+            bool differs = naive_lower(a.bytes[i - 1]) != naive_lower(b.bytes[j - 1]);
+            table[i][j] =
+                least(table[i - 1][j - 1] + differs, least(table[i - 1][j], table[i][j - 1]) + 1);
+        }
+    }
+    return table[a.size][b.size];
+}
+
+/* The first of the nearest, if at most a third of the letters and one more are wrong. */
+static const struct text *naive_nearest(struct text wanted, const struct text *candidates,
+                                        size_t count)
+{
+    const struct text *nearest = NULL;
+    uint32_t best = least(wanted.size / 3 + 1, wanted.size - 1);
+    if (wanted.size == 0 || wanted.size > 64) return NULL;
+    for (size_t i = count; i-- > 0;) {
+        if (candidates[i].size == 0 || candidates[i].size > 64) continue;
+        uint32_t distance = naive_distance(wanted, candidates[i]);
+        if (distance > best) continue;
+        best = distance;
+        nearest = &candidates[i];
+    }
+    return nearest;
+}
+
+static struct text random_name(struct random *random, char *bytes, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; i++) {
+        bytes[i] = "abAc_"[random_below(random, 5)];
+    }
+    return (struct text){bytes, size};
+}
+
+static void the_nearest_name_is_the_first_with_the_least_edit_distance(void **state)
+{
+    (void)state;
+    struct random random = {3};
+    uint32_t found_count = 0;
+    for (int round = 0; round < 30000; round++) {
+        char bytes[6][NAME_MAX_SIZE];
+        struct text names[6];
+        uint32_t longest = round % 50 == 0 ? NAME_MAX_SIZE : 9;
+        for (uint32_t i = 0; i < 6; i++) {
+            names[i] = random_name(&random, bytes[i], random_below(&random, longest));
+        }
+        const struct text *expected = naive_nearest(names[0], names + 1, 5);
+        assert_ptr_equal(text_nearest(names[0], names + 1, 5), expected);
+        found_count += expected != NULL;
+    }
+    assert_in_range(found_count, 3000, 27000);
+}
+
+static void typing_errors_are_recognised_and_strangers_are_not(void **state)
+{
+    (void)state;
+    const struct text names[] = {TEXT_LITERAL("title"), TEXT_LITERAL("rating"), TEXT_LITERAL("id")};
+    const struct text *found = text_nearest(TEXT_LITERAL("titel"), names, 3);
+    assert_ptr_equal(found, &names[0]);
+    found = text_nearest(TEXT_LITERAL("RATINGS"), names, 3);
+    assert_ptr_equal(found, &names[1]);
+    assert_null(text_nearest(TEXT_LITERAL("budget"), names, 3));
+    assert_null(text_nearest(TEXT_LITERAL("x"), names, 3));
+    assert_null(text_nearest(TEXT_LITERAL("title"), names, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_small_texts_are_ordered_by_bytes),
+        cmocka_unit_test(only_ascii_letters_have_a_case),
+        cmocka_unit_test(the_nearest_name_is_the_first_with_the_least_edit_distance),
+        cmocka_unit_test(typing_errors_are_recognised_and_strangers_are_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

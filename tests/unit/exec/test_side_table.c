@@ -1,0 +1,126 @@
+/* test_side_table.c - a key finds all its rows, in their order, and NULL finds none.
+ *
+ * Method: random rows of every type that can be a key; each row of another batch looks for its
+ * partners, and the model looks at every row. Without keys, everybody is a partner.
+ */
+#include "unit/test.h"
+
+#include "exec/key_hash.h"
+#include "exec/side_table.h"
+#include "unit/data/random_rows.h"
+#include "unit/exec/naive_order.h"
+
+enum { COLUMNS = 7 };
+
+static bool is_partner(const struct batch *probe, const uint32_t *columns, uint32_t row,
+                       const struct batch *side, uint32_t other, uint32_t key_count)
+{
+    for (uint32_t i = 0; i < key_count; i++) {
+        const struct column *a = &probe->columns[columns[i]];
+        const struct column *b = &side->columns[i];
+        if (column_is_null(a, row) || column_is_null(b, other)) return false;
+        if (naive_value_order(a, row, b, other) != 0) return false;
+    }
+    return true;
+}
+
+static uint32_t check_probe(const struct side_table *table, const struct batch *probe,
+                            const uint32_t *columns)
+{
+    uint32_t pair_count = 0;
+    for (uint32_t row = 0; row < probe->row_count; row++) {
+        uint64_t hash;
+        key_hash(probe, columns, table->key_count, (struct selection){&row, 1}, &hash);
+        uint32_t found = side_table_find(table, hash, probe, columns, row);
+        for (uint32_t other = 0; other < table->rows.row_count; other++) {
+            if (!is_partner(probe, columns, row, &table->rows, other, table->key_count)) continue;
+            assert_int_equal(found, other);
+            found = table->next[found];
+            pair_count++;
+        }
+        assert_int_equal(found, ROW_NONE);
+    }
+    return pair_count;
+}
+
+/* The side's keys are its first columns; the probe has them in the same order, elsewhere. */
+static void check_table(struct random *random, const uint32_t *types, uint32_t key_count,
+                        uint32_t side_rows, uint32_t domain)
+{
+    struct arena arena = {0};
+    struct field side_fields[COLUMNS + 1];
+    struct field probe_fields[COLUMNS + 1];
+    uint32_t columns[COLUMNS];
+    for (uint32_t i = 0; i < key_count; i++) {
+        side_fields[i] = random_rows_fields[types[i]];
+        columns[i] = key_count - i;
+        probe_fields[columns[i]] = side_fields[i];
+    }
+    side_fields[key_count] = random_rows_fields[4];
+    probe_fields[0] = random_rows_fields[7];
+    struct random_rows rows = {
+        .random = random, .arena = &arena, .domain = domain, .null_percent = 10};
+    struct batch side =
+        random_rows_batch(&rows, (struct schema){side_fields, key_count + 1}, side_rows);
+    struct batch probe = random_rows_batch(&rows, (struct schema){probe_fields, key_count + 1}, 60);
+    struct side_table table;
+    struct error err;
+    assert_int_equal(side_table_build(&table, side, key_count, &arena, &err), STATUS_OK);
+    uint32_t pair_count = check_probe(&table, &probe, columns);
+    if (key_count == 0) assert_int_equal(pair_count, 60 * side_rows);
+    arena_done(&arena);
+}
+
+static void every_key_type_finds_its_rows_in_order(void **state)
+{
+    (void)state;
+    struct random random = {1};
+    for (uint32_t type = 0; type < COLUMNS; type++) {
+        for (uint32_t side_rows = 0; side_rows < 130; side_rows += 1 + side_rows / 3) {
+            check_table(&random, &type, 1, side_rows, 0);
+            check_table(&random, &type, 1, side_rows, 60);
+        }
+    }
+}
+
+static void several_keys_must_all_be_equal(void **state)
+{
+    (void)state;
+    struct random random = {2};
+    for (uint32_t round = 0; round < 200; round++) {
+        uint32_t types[3];
+        for (uint32_t i = 0; i < 3; i++) {
+            types[i] = random_below(&random, COLUMNS);
+        }
+        check_table(&random, types, 2 + round % 2, random_below(&random, 400), 0);
+    }
+}
+
+static void without_keys_every_row_is_a_partner(void **state)
+{
+    (void)state;
+    struct random random = {3};
+    for (uint32_t side_rows = 0; side_rows < 50; side_rows++) {
+        check_table(&random, NULL, 0, side_rows, 0);
+    }
+}
+
+static void large_tables_find_their_rows(void **state)
+{
+    (void)state;
+    struct random random = {4};
+    for (uint32_t type = 1; type < COLUMNS; type++) {
+        check_table(&random, &type, 1, 20000, 9000);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_key_type_finds_its_rows_in_order),
+        cmocka_unit_test(several_keys_must_all_be_equal),
+        cmocka_unit_test(without_keys_every_row_is_a_partner),
+        cmocka_unit_test(large_tables_find_their_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""tidy.py - the house rules that a compiler does not check.
+
+Errors: an include or a link against the rules in docs/LAYOUT.md, a banned call, two files of one
+name, a source without its opening comment, an unfinished mark, words that belong to somebody's
+machine and not into the project. Warnings: files and functions that have grown long.
+
+usage: tidy.py [--self-test]
+"""
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+HEADER_LINES = 200
+SOURCE_LINES = 800
+FUNCTION_LINES = 70
+
+RULE = re.compile(r"^(\w+) <-((?: \w+)*)$")
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+ROOM_DEP = re.compile(r"\b([a-z]+)_dep\b")
+
+# A call, not a member or part of a longer name: curl_free() and list->free() are other functions.
+CALL = r"(?<![\w.>])(?:{})\s*\("
+ALLOCATORS = re.compile(CALL.format(
+    "malloc|calloc|realloc|reallocarray|free|aligned_alloc|posix_memalign"
+    "|strn?dup|v?asprintf"))
+UNSAFE = re.compile(CALL.format(
+    "strcpy|stpcpy|strcat|v?sprintf|gets|strtok|atoi|atol|atoll|atof|alloca"))
+STDOUT = re.compile(CALL.format("v?printf|puts|putchar") + r"|\bstdout\b")
+ASSERT = re.compile(CALL.format("assert"))
+# Rooms and files that speak to the user.
+MAY_PRINT = re.compile(r"src/cli/|src/data/\w*(?:print|write)\w*\.c$")
+
+UNFINISHED = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X)\b")
+MARKED_SUFFIXES = {".c", ".h", ".py", ".sh", ".sql", ".build", ".ini", ".test", ""}
+FOREIGN = [
+    (re.compile(r"\.\./shared\b"), "a path outside the project"),
+    (re.compile(r"(?<![\w.)~-])/(?:work|home|root)/\w"), "a path of one machine"),
+    (re.compile(r"\bissue\s+\x23\d*", re.IGNORECASE), "an issue number: say what it was about"),
+    (re.compile(r"\b(?:registry\.\w+\.\w+|ghcr\.io|quay\.io|docker\.io|pypi\.org|crates\.io)\b"),
+     "a package registry: everything comes from Debian"),
+]
+TEXT_SUFFIXES = {".c", ".h", ".py", ".sh", ".sql", ".md", ".build", ".txt", ".ini", ".test", ".1",
+                 ".yml", ".toml", ".json", ""}
+
+
+def blank_out(text):
+    """The code alone: comments and the insides of literals become spaces, lines stay lines."""
+    pattern = re.compile(
+        r"""/\*.*?\*/ | //[^\n]* | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'""",
+        re.DOTALL | re.VERBOSE)
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+class Tidy:
+    def __init__(self, root):
+        self.root = root
+        self.errors = []
+        self.warnings = []
+        self.rules = {}
+
+    def error(self, path, line, text):
+        self.errors.append(f"{path}:{line}: {text}")
+
+    def warn(self, path, line, text):
+        self.warnings.append(f"{path}:{line}: warning: {text}")
+
+    def files(self):
+        """Tracked files and those about to be; a folder without git is taken as it is."""
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        try:
+            done = subprocess.run(command, cwd=self.root, capture_output=True, check=True)
+            names = [name for name in done.stdout.decode().split("\0") if name]
+        except (OSError, subprocess.CalledProcessError):
+            names = [str(path.relative_to(self.root)) for path in self.root.rglob("*")]
+            names = [name for name in names
+                     if not re.match(r"(build|demo-data|\.git)/|.*__pycache__", name)]
+        return sorted(name for name in set(names) if (self.root / name).is_file())
+
+    def read_rules(self):
+        layout = "docs/LAYOUT.md"
+        path = self.root / layout
+        lines = path.read_text().splitlines() if path.exists() else []
+        for number, line in enumerate(lines, 1):
+            match = RULE.match(line)
+            if not match:
+                continue
+            room, below = match.group(1), match.group(2).split()
+            for other in below:
+                if other not in self.rules:
+                    self.error(layout, number, f"'{room}' may not know '{other}', which stands"
+                                               " below it or nowhere in the list")
+            self.rules[room] = set(below)
+        if not self.rules:
+            self.error(layout, 1, "no rules of the form 'room <- room room' found")
+
+    def check_include(self, path, number, room, line):
+        match = INCLUDE.match(line)
+        if not match:
+            return
+        target = match.group(1)
+        other = target.split("/")[0]
+        if "/" not in target or ".." in target:
+            self.error(path, number, f'include "{target}" by its path from src/')
+        elif other not in self.rules:
+            self.error(path, number, f'"{target}" is in no room that docs/LAYOUT.md knows')
+        elif other != room and other not in self.rules[room]:
+            self.error(path, number, f"{room}/ may not include {other}/ (docs/LAYOUT.md)")
+
+    def check_calls(self, path, number, room, line):
+        match = UNSAFE.search(line)
+        if match:
+            self.error(path, number, f"banned call: {match.group().rstrip(' (')}")
+        match = ALLOCATORS.search(line)
+        if match and room != "base":
+            self.error(path, number, f"{match.group().rstrip(' (')} outside base/: use an arena,"
+                                     " a buf or memory.h")
+        match = STDOUT.search(line)
+        if match and not MAY_PRINT.match(path):
+            self.error(path, number, f"{match.group().rstrip(' (')}: only cli/ and the printers"
+                                     " in data/ write to standard output")
+        if ASSERT.search(line):
+            self.error(path, number, "assert: use ASSERT, which stays on")
+
+    def check_lengths(self, path, code):
+        lines = code.splitlines()
+        limit = HEADER_LINES if path.endswith(".h") else SOURCE_LINES
+        if len(lines) > limit:
+            self.warn(path, 1, f"{len(lines)} lines, more than {limit}: look for the seam")
+        begin = 0
+        for number, line in enumerate(lines, 1):
+            if line.rstrip() == "{":
+                begin = number
+            elif line.startswith("}") and begin:
+                if number - begin - 1 > FUNCTION_LINES:
+                    self.warn(path, begin, f"a function of {number - begin - 1} lines,"
+                                           f" more than {FUNCTION_LINES}")
+                begin = 0
+
+    def check_source(self, path, text):
+        name = pathlib.PurePath(path).name
+        if not text.startswith(f"/* {name} - "):
+            self.error(path, 1, f"must open with '/* {name} - what it is for'")
+        code = blank_out(text)
+        self.check_lengths(path, code)
+        parts = path.split("/")
+        if parts[0] != "src":
+            return
+        room = parts[1]
+        if len(parts) != 3 or room not in self.rules:
+            self.error(path, 1, "is in no room that docs/LAYOUT.md knows")
+            return
+        raw = text.splitlines()
+        for number, line in enumerate(code.splitlines(), 1):
+            # The name of an included file is a literal, so it is read from the text itself.
+            if "include" in line:
+                self.check_include(path, number, room, raw[number - 1])
+            self.check_calls(path, number, room, line)
+
+    def check_build_file(self, path, text):
+        parts = path.split("/")
+        if len(parts) != 3 or parts[0] != "src" or parts[1] not in self.rules:
+            return
+        room = parts[1]
+        for number, line in enumerate(text.splitlines(), 1):
+            for other in ROOM_DEP.findall(line.split("#")[0]):
+                if other in self.rules and other != room and other not in self.rules[room]:
+                    self.error(path, number, f"{room}/ may not link {other}/ (docs/LAYOUT.md)")
+
+    def check_words(self, path, text):
+        suffix = pathlib.PurePath(path).suffix
+        for number, line in enumerate(text.splitlines(), 1):
+            if suffix in MARKED_SUFFIXES and UNFINISHED.search(line):
+                self.error(path, number, "an unfinished mark does not merge")
+            for pattern, what in FOREIGN:
+                if pattern.search(line):
+                    self.error(path, number, f"{what}: '{pattern.search(line).group()}'")
+
+    def check_names(self, files):
+        seen = collections.defaultdict(list)
+        for path in files:
+            if path.endswith((".c", ".h")):
+                seen[pathlib.PurePath(path).name].append(path)
+        for name, paths in seen.items():
+            for path in paths[1:]:
+                self.error(path, 1, f"the name {name} is taken by {paths[0]}")
+
+    def run(self):
+        self.read_rules()
+        files = self.files()
+        self.check_names(files)
+        for path in files:
+            if path.startswith("tests/fuzz/corpus/") or path == "LICENSE":
+                continue
+            if pathlib.PurePath(path).suffix not in TEXT_SUFFIXES:
+                continue
+            try:
+                text = (self.root / path).read_bytes().decode()
+            except UnicodeDecodeError:
+                continue
+            self.check_words(path, text)
+            if path.endswith((".c", ".h")):
+                self.check_source(path, text)
+            elif path.endswith("meson.build"):
+                self.check_build_file(path, text)
+        return not self.errors
+
+
+# Each case: files to write, and what the one error must say; None for a tree without errors.
+LAYOUT = {"docs/LAYOUT.md": "```\nbase <-\ndata <- base\ncli <- base data\n```\n"}
+CASES = [
+    ({"src/data/a.c": '/* a.c - x */\n#include "base/b.h"\n#include "data/c.h"\n'}, None),
+    ({"src/base/a.c": '/* a.c - x */\n#include "data/c.h"\n'}, "a.c:2: base/ may not include data"),
+    ({"src/data/a.c": '/* a.c - x */\n#include "c.h"\n'}, "by its path from src/"),
+    ({"src/data/a.c": '/* a.c - x */\n#include "io/c.h"\n'}, "in no room"),
+    ({"src/io/a.c": "/* a.c - x */\n"}, "in no room"),
+    ({"src/data/meson.build": "x = [base_dep, libm]\ndata_dep = x\n"}, None),
+    ({"src/base/meson.build": "x = data_dep\n"}, "meson.build:1: base/ may not link data/"),
+    ({"src/data/a.c": "/* a.c - x */\nvoid *p = malloc (3);\n"}, "a.c:2: malloc outside base/"),
+    ({"src/base/a.c": "/* a.c - x */\nvoid *p = malloc(3);\n"}, None),
+    ({"src/data/a.c": '/* a.c - free(x) */\nx = "free(x)"; curl_free(x); l->free(x);\n'}, None),
+    ({"src/base/a.c": "/* a.c - x */\n\nstrcpy(a, b);\n"}, "a.c:3: banned call: strcpy"),
+    ({"src/data/a.c": '/* a.c - x */\nprintf("x");\n'}, "printf: only cli/"),
+    ({"src/data/a.c": '/* a.c - x */\nfputs("x", stdout);\n'}, "stdout: only cli/"),
+    ({"src/data/a.c": '/* a.c - x */\nfprintf(stderr, "x"); snprintf(a, 1, "x");\n'}, None),
+    ({"src/data/table_print.c": '/* table_print.c - x */\nprintf("x");\n'}, None),
+    ({"src/cli/a.c": '/* a.c - x */\nprintf("x");\n'}, None),
+    ({"src/data/a.c": "/* a.c - x */\nassert(x);\n"}, "use ASSERT"),
+    ({"src/data/a.c": '/* a.c - x */\nstatic_assert(1, "x"); ASSERT(x);\n'}, None),
+    ({"src/data/a.c": "int x;\n"}, "must open with '/* a.c - "),
+    ({"tests/unit/data/test_a.c": "int x;\n"}, "must open with '/* test_a.c - "),
+    ({"src/data/a.h": "/* a.h - x */\n", "src/cli/a.h": "/* a.h - x */\n"}, "the name a.h is taken"),
+    ({"src/data/a.c": "/* a.c - x */\n/* TO" "DO */\n"}, "a.c:2: an unfinished mark"),
+    ({"docs/A.md": "see .." "/shared\n"}, "A.md:1: a path outside"),
+    ({"docs/A.md": "see /wo" "rk/x\n"}, "a path of one machine"),
+    ({"docs/A.md": "see docs/work/x and https://host/work/x\n"}, None),
+    ({"docs/A.md": "fixes issue \x2312\n"}, "an issue number"),
+    ({"docs/LAYOUT.md": "base <- data\ndata <-\n"}, "may not know 'data'"),
+    ({"docs/LAYOUT.md": "nothing\n"}, "no rules"),
+]
+
+
+def self_test():
+    failed = 0
+    for files, wanted in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in {**LAYOUT, **files}.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            tidy = Tidy(root)
+            tidy.run()
+        good = len(tidy.errors) == 1 and wanted in tidy.errors[0] if wanted else not tidy.errors
+        if not good:
+            failed += 1
+            print(f"self-test: {files}\n  wanted {wanted!r}\n  got {tidy.errors}")
+    long_function = "/* a.c - x */\nvoid f(void)\n{\n" + "    f();\n" * 71 + "}\n"
+    tidy = Tidy(ROOT)
+    tidy.check_lengths("a.c", long_function)
+    if len(tidy.warnings) != 1 or tidy.errors:
+        failed += 1
+        print(f"self-test: a long function gives {tidy.warnings} {tidy.errors}")
+    print(f"tidy: {len(CASES) + 1 - failed} of {len(CASES) + 1} cases as expected")
+    return failed == 0
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        sys.exit(0 if self_test() else 1)
+    if sys.argv[1:]:
+        sys.exit(__doc__)
+    tidy = Tidy(ROOT)
+    good = tidy.run()
+    for line in tidy.errors + tidy.warnings:
+        print(line)
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
