@@ -15,7 +15,7 @@
 #ifdef __SANITIZE_THREAD__
 enum { SEEDS = 12, SEEDS_FULL = 150 };
 #else
-enum { SEEDS = 60, SEEDS_FULL = 2000 };
+enum { SEEDS = 40, SEEDS_FULL = 2000 };
 #endif
 
 enum { QUERIES = 3, VARIANTS = 4, ROWS_MAX = 70 };
