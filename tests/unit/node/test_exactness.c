@@ -13,9 +13,9 @@
 
 /* ThreadSanitizer is several times slower than the others. */
 #ifdef __SANITIZE_THREAD__
-enum { SEEDS = 12, SEEDS_FULL = 150 };
+enum { SEEDS = 8, SEEDS_FULL = 60 };
 #else
-enum { SEEDS = 40, SEEDS_FULL = 2000 };
+enum { SEEDS = 40, SEEDS_FULL = 1000 };
 #endif
 
 enum { QUERIES = 3, VARIANTS = 4, ROWS_MAX = 70 };
