@@ -47,6 +47,13 @@ void *arena_alloc_slow(struct arena *arena, size_t size_bytes, size_t align)
     }
     struct arena_block *block = take_spare(arena, needed_bytes);
     if (block == NULL) {
+        /* One spare goes for each block that comes: requests that grow and grow do not leave a
+         * trail of blocks that are all too small. */
+        struct arena_block *outgrown = arena->spare;
+        if (outgrown != NULL) {
+            arena->spare = outgrown->older;
+            memory_free(arena->budget, outgrown, outgrown->size_bytes);
+        }
         size_t grown_bytes = FIRST_BLOCK_BYTES;
         if (arena->current != NULL) grown_bytes = arena->current->size_bytes * 2;
         if (grown_bytes > LARGEST_GROWN_BLOCK_BYTES) grown_bytes = LARGEST_GROWN_BLOCK_BYTES;

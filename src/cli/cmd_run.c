@@ -56,7 +56,7 @@ static const struct option_spec run_options[RUN_OPTIONS] = {
                          "largest field of a file, at most 1GiB; default: 64MiB", false},
     [RUN_FETCH_IMAGE] = {"fetch-image", "FILE", "downloads what the answer's first `url` names",
                          false},
-    [RUN_QUIET] = {"quiet", NULL, "no progress and no books; errors only", false},
+    [RUN_QUIET] = {"quiet", NULL, "no progress, and no books but those of --audit full", false},
 };
 
 static const struct command_spec run_spec = {

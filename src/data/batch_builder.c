@@ -49,6 +49,7 @@ void builder_reset(struct batch_builder *builder)
     arena_release(&builder->arena, builder->mark);
     builder->row_count = 0;
     builder->failed = false;
+    builder->too_large = false;
 }
 
 static bool has_null(const struct column *column, struct selection selection)
@@ -144,6 +145,7 @@ static void append_lists(struct builder_column *out, const struct column *in,
                 buf_put(&out->elements, &in->child->ints[j], sizeof in->child->ints[j]);
             }
         }
+        if (out->elements.size / element_bytes > UINT32_MAX) out->elements.failed = true;
         uint32_t end = (uint32_t)(out->elements.size / element_bytes);
         buf_put(&out->values, &end, sizeof end);
     }
@@ -155,6 +157,7 @@ void builder_append(struct batch_builder *builder, const struct batch *batch,
     if (builder->failed || selection.count == 0) return;
     if (selection.count > UINT32_MAX - 1 - builder->row_count) {
         builder->failed = true;
+        builder->too_large = true;
         return;
     }
     ASSERT(batch->column_count >= builder->schema.count);
@@ -183,21 +186,12 @@ void builder_append(struct batch_builder *builder, const struct batch *batch,
             append_words(out, in, selection);
             break;
         }
+        builder->too_large = builder->too_large || out->bytes.size > UINT32_MAX ||
+                             out->elements.size / sizeof(uint32_t) > UINT32_MAX;
         builder->failed = builder->failed || out->values.failed || out->nulls.failed ||
                           out->bytes.failed || out->elements.failed;
     }
     builder->row_count += selection.count;
-}
-
-size_t builder_size(const struct batch_builder *builder)
-{
-    size_t size = 0;
-    for (uint32_t i = 0; i < builder->schema.count; i++) {
-        const struct builder_column *column = &builder->columns[i];
-        size +=
-            column->values.size + column->nulls.size + column->bytes.size + column->elements.size;
-    }
-    return size;
 }
 
 static bool view_texts(struct text **out, const struct buf *ends, const struct buf *bytes,

@@ -27,7 +27,8 @@ struct batch_builder {
     uint32_t row_count;
     struct arena arena; /* For the columns and for views. */
     struct arena_mark mark;
-    bool failed;
+    bool failed;    /* Some append did not succeed: memory, or */
+    bool too_large; /* more rows, text or elements than a batch can number. */
 };
 
 MUST_USE bool builder_init(struct batch_builder *builder, struct schema schema,
@@ -37,8 +38,6 @@ void builder_reset(struct batch_builder *builder);
 /* Appends the selected rows; the batch has at least the schema's columns. */
 void builder_append(struct batch_builder *builder, const struct batch *batch,
                     struct selection selection);
-/* Sum of all values' bytes: what an encoded batch would take, roughly. */
-size_t builder_size(const struct batch_builder *builder);
 /* False: some append, or the view itself, ran out of memory. */
 MUST_USE bool builder_batch(struct batch_builder *builder, struct batch *out_batch);
 

@@ -1,17 +1,26 @@
 /* aggregate_state.c - one small struct per kind of state, and loops over many of them. */
 #include "exec/aggregate_state.h"
 
+#include <stddef.h>
+
 #include "base/assert.h"
 #include "base/exact_sum.h"
 #include "base/int128.h"
 #include "base/number.h"
 
-/* A value of any type but lists. */
+/* A value of any type but lists. A text that is kept has room of its own, which is used again. */
 union slot {
     int64_t integer;
     double number;
     struct text text;
+    struct {
+        char *bytes;
+        uint32_t size;
+        uint32_t capacity;
+    } kept;
 };
+
+_Static_assert(offsetof(struct text, size) == sizeof(char *), "a kept text is a text");
 
 struct sum_state {
     int64_t count;
@@ -136,7 +145,8 @@ static void slot_write(struct column *column, uint32_t row, union slot slot)
     if (column->type.kind == TYPE_BOOL || column->type.kind == TYPE_NULL) {
         column->bools[row] = (uint8_t)slot.integer;
     } else if (column->type.kind == TYPE_TEXT) {
-        column->texts[row] = slot.text;
+        column->texts[row] =
+            (struct text){slot.text.size > 0 ? slot.text.bytes : "", slot.text.size};
     } else {
         column->ints[row] = slot.integer; /* Doubles too: the bits. */
     }
@@ -152,12 +162,26 @@ static int slot_compare(struct type type, union slot a, union slot b)
     return (a.number > b.number) - (a.number < b.number);
 }
 
-static bool slot_keep(struct type type, union slot *slot, struct arena *arena)
+/* Puts a value in the place of another one. A better text overwrites the old one where it fits,
+ * else the room doubles: a maximum that rises with every row does not keep every row. */
+static bool slot_store(struct type type, union slot *slot, union slot value, struct arena *arena)
 {
-    if (type.kind != TYPE_TEXT) return true;
-    const char *copy = arena_copy_string(arena, slot->text);
-    if (copy == NULL) return false;
-    slot->text.bytes = copy;
+    if (type.kind != TYPE_TEXT) {
+        *slot = value;
+        return true;
+    }
+    uint32_t size = value.text.size;
+    if (size > slot->kept.capacity) {
+        uint64_t capacity = (uint64_t)slot->kept.capacity * 2;
+        if (capacity < size) capacity = size;
+        if (capacity > UINT32_MAX) capacity = UINT32_MAX;
+        char *bytes = arena_alloc(arena, capacity, 1);
+        if (bytes == NULL) return false;
+        slot->kept.bytes = bytes;
+        slot->kept.capacity = (uint32_t)capacity;
+    }
+    if (size > 0) memcpy(slot->kept.bytes, value.text.bytes, size);
+    slot->kept.size = size;
     return true;
 }
 
@@ -169,9 +193,8 @@ static bool offer_extreme(const struct state_list *states, uint32_t i, union slo
         int order = slot_compare(aggregate->input_type, value, state->value);
         if (aggregate->kind == AGGREGATE_MIN ? order >= 0 : order <= 0) return true;
     }
-    if (!slot_keep(aggregate->input_type, &value, states->arena)) return false;
-    *state = (struct extreme_state){.present = 1, .value = value};
-    return true;
+    state->present = 1;
+    return slot_store(aggregate->input_type, &state->value, value, states->arena);
 }
 
 /* Among equal `by` the smallest value wins. */
@@ -185,10 +208,9 @@ static bool offer_arg(const struct state_list *states, uint32_t i, union slot va
         if (order == 0) order = slot_compare(aggregate->input_type, value, state->value);
         if (order >= 0) return true;
     }
-    if (!slot_keep(aggregate->input_type, &value, states->arena)) return false;
-    if (!slot_keep(aggregate->by_type, &by, states->arena)) return false;
-    *state = (struct arg_state){.present = 1, .value = value, .by = by};
-    return true;
+    state->present = 1;
+    return slot_store(aggregate->input_type, &state->value, value, states->arena) &&
+           slot_store(aggregate->by_type, &state->by, by, states->arena);
 }
 
 static bool offer_rows(const struct state_list *states, const struct column *values,
@@ -250,7 +272,7 @@ static bool merge_exact(const struct state_list *states, const struct batch *par
         struct text bytes = columns[1].texts[first + i];
         struct exact_sum sum;
         if (!exact_sum_decode(&sum, (const unsigned char *)bytes.bytes, bytes.size,
-                              states->arena) ||
+                              states->scratch) ||
             !exact_sum_merge(&state->sum, &sum, states->arena)) {
             return false;
         }

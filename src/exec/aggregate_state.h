@@ -25,7 +25,8 @@ struct state_list {
     const struct aggregate *aggregate;
     unsigned char *const *records;
     size_t offset;
-    struct arena *arena; /* For texts and wide sums. */
+    struct arena *arena;   /* For texts and wide sums. */
+    struct arena *scratch; /* For what merging needs no longer than that. */
 };
 
 /* Adds the value of the i-th selected row to the i-th state. False: out of memory. */

@@ -61,9 +61,9 @@ status fold_shard_create(const struct fold *fold, struct budget *budget,
                  {.schema = fold->right, .budget = budget}},
     };
     uint64_t row_limit;
-    if (fold->kind == FOLD_COLLECT && fold->limit != 0 &&
+    if (fold->kind == FOLD_COLLECT &&
         !__builtin_add_overflow(fold->limit, fold->offset, &row_limit)) {
-        shard->kept[0].row_limit = row_limit;
+        shard->kept[0].row_limit = row_limit > 0 ? row_limit : 1; /* 0 would mean all. */
     }
     arena_init(&shard->arena, budget);
     arena_init(&shard->scratch, budget);
@@ -172,6 +172,12 @@ static status finish_join(struct fold_shard *shard, struct error *err)
     return STATUS_OK;
 }
 
+static void count_output(struct fold_shard *shard)
+{
+    shard->counts.rows_out = shard->count;
+    shard->counts.batches_out = ((uint64_t)shard->count + EMIT_ROWS - 1) / EMIT_ROWS;
+}
+
 static void apply_window(struct fold_shard *shard)
 {
     const struct fold *fold = shard->fold;
@@ -180,7 +186,7 @@ static void apply_window(struct fold_shard *shard)
     uint64_t left = total - first;
     shard->first = (uint32_t)first;
     shard->count = (uint32_t)(fold->limit < left ? fold->limit : left);
-    shard->counts.rows_out = shard->count;
+    count_output(shard);
 }
 
 status fold_shard_finish(struct fold_shard *shard, struct error *err)
@@ -191,7 +197,7 @@ status fold_shard_finish(struct fold_shard *shard, struct error *err)
         TRY(group_table_need_one(shard->groups, err));
         TRY(group_table_order(shard->groups, err));
         shard->count = group_table_count(shard->groups);
-        shard->counts.rows_out = shard->count;
+        count_output(shard);
         return STATUS_OK;
     }
     if (fold->kind == FOLD_RANK) {

@@ -29,7 +29,8 @@ struct batch_identity {
 
 struct fold_counts {
     uint64_t rows_in;
-    uint64_t rows_out;
+    uint64_t rows_out;    /* Known when it is finished, */
+    uint64_t batches_out; /* as is how many batches they are emitted in. */
 };
 
 /* How many shards a fold has when `wanted` could work at it: folds without a key have one. */

@@ -108,6 +108,46 @@ status calendar_strftime_prepare(struct eval *eval, struct arena *stage_arena, s
     return STATUS_OK;
 }
 
+/* How many low bits of a TIMESTAMP the format does not show: rows that agree on the rest share
+ * their text. Data often comes ordered by time, so that a month is formatted once per batch. */
+static uint32_t hidden_bits(struct text format)
+{
+    uint32_t hidden = 63;
+    for (uint32_t i = 0; i + 1 < format.size; i++) {
+        if (format.bytes[i] != '%') continue;
+        uint32_t bits = 63;
+        switch (format.bytes[++i]) {
+        case 'Y':
+        case 'y':
+            bits = 46;
+            break;
+        case 'm':
+            bits = 42;
+            break;
+        case 'd':
+        case 'j':
+            bits = 37;
+            break;
+        case 'H':
+            bits = 32;
+            break;
+        case 'M':
+            bits = 26;
+            break;
+        case 'S':
+            bits = 20;
+            break;
+        case 'f':
+            bits = 0;
+            break;
+        default:
+            break;
+        }
+        if (bits < hidden) hidden = bits;
+    }
+    return hidden;
+}
+
 status calendar_strftime(struct eval *eval, const struct frame *frame, struct column *out,
                          struct error *err)
 {
@@ -117,17 +157,24 @@ status calendar_strftime(struct eval *eval, const struct frame *frame, struct co
     if (finished) return STATUS_OK;
     struct text format = eval->args[1]->constant.text;
     size_t capacity = DATE_FORMAT_SIZE(format.size);
+    uint32_t hidden = hidden_bits(format);
     bool is_date = operands[0].column.type.kind == TYPE_DATE;
     struct text_writer writer = {.arena = frame->context->arena};
+    struct text latest = {0};
+    int64_t latest_shown = -1; /* No TIMESTAMP is negative. */
     for (uint32_t i = 0; i < frame->selection.count; i++) {
         uint32_t row = selection_row(frame->selection, i);
         if (is_null_at(out->nulls, row)) continue;
         int64_t value = operands[0].column.ints[row & operands[0].mask];
         if (is_date) value = timestamp_of_date(value);
-        if (!text_writer_reserve(&writer, capacity)) return kernel_no_memory(err);
-        size_t size = date_format(writer.next, capacity, format, value);
-        ASSERT(size <= capacity);
-        out->texts[row] = text_writer_take(&writer, size);
+        if (value >> hidden != latest_shown) {
+            if (!text_writer_reserve(&writer, capacity)) return kernel_no_memory(err);
+            size_t size = date_format(writer.next, capacity, format, value);
+            ASSERT(size <= capacity);
+            latest = text_writer_take(&writer, size);
+            latest_shown = value >> hidden;
+        }
+        out->texts[row] = latest;
     }
     return STATUS_OK;
 }

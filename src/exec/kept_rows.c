@@ -87,6 +87,12 @@ status kept_rows_read(struct kept_rows *kept, struct batch *out_batch, struct er
     arena_done(&arena);
     TRY(result);
     kept->count = 0;
+    if (kept->builder.too_large) {
+        return error_set(
+            err, STATUS_LIMIT,
+            "more than 4 GiB of text in one column, or 4 billion rows, are too many to "
+            "collect; select less");
+    }
     return builder_batch(&kept->builder, out_batch) ? STATUS_OK : memory_full(err);
 }
 

@@ -221,6 +221,10 @@ static status push_pairs(struct pipeline_run *run, uint32_t index, const struct 
                          const struct batch *other, struct pairs *pairs, struct error *err)
 {
     if (pairs->count == 0) return STATUS_OK;
+    const atomic_bool *stopped = run->finished->stopped;
+    if (stopped != NULL && atomic_load(stopped)) {
+        return error_set(err, STATUS_CANCELLED, "interrupted");
+    }
     struct arena_mark mark = arena_mark(&run->batch_arena);
     uint32_t count = batch->column_count + other->column_count;
     struct column *columns = arena_array(&run->batch_arena, struct column, count + 1);

@@ -12,6 +12,8 @@
 #ifndef EXEC_PIPELINE_H
 #define EXEC_PIPELINE_H
 
+#include <stdatomic.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "data/column.h"
@@ -26,6 +28,7 @@ enum { PIPELINE_ROWS = 2048 }; /* At most so many rows in one push. */
 struct finished {
     const struct value *scalars;
     const struct side_table *sides;
+    const atomic_bool *stopped; /* Looked at where few rows become many; may be NULL. */
 };
 
 /* Fills columns of the source's batches when they are first needed. */
@@ -51,7 +54,7 @@ MUST_USE status pipeline_run_push(struct pipeline_run *run, const struct batch *
                                   struct selection selection, struct column_loader *loader,
                                   struct error *err);
 
-/* Appends the encoded batch of each shard to out[shard]; *out_rows[shard] is its row count. */
+/* The encoded batch of one shard. */
 struct pipeline_output {
     struct buf bytes; /* Given empty; the receiver may move it away. */
     uint64_t row_count;

@@ -23,9 +23,9 @@ struct ranker {
     struct budget *budget;
     struct sort_key *order; /* Partition columns, then the ranking's keys. */
     uint32_t order_count;
-    struct batch_builder builders[2]; /* Candidates, and where pruning puts the kept. */
-    uint32_t current;
-    struct batch kept; /* View of the current builder as of the last pruning. */
+    struct batch_builder candidates;
+    struct batch_builder best; /* What the last pruning kept, */
+    struct batch kept;         /* and the view of it, made once per pruning. */
     uint32_t kept_count;
     struct threshold *thresholds;
     size_t threshold_count; /* A power of two, or 0. */
@@ -50,8 +50,8 @@ status ranker_create(const struct ranking *ranking, struct schema schema, struct
     arena_init(&ranker->prune_arena, budget);
     ranker->order_count = ranking->partition_count + ranking->key_count;
     ranker->order = arena_array(&ranker->arena, struct sort_key, ranker->order_count + 1);
-    if (ranker->order == NULL || !builder_init(&ranker->builders[0], schema, budget) ||
-        !builder_init(&ranker->builders[1], schema, budget)) {
+    if (ranker->order == NULL || !builder_init(&ranker->candidates, schema, budget) ||
+        !builder_init(&ranker->best, schema, budget)) {
         ranker_destroy(ranker);
         return memory_full(err);
     }
@@ -68,8 +68,8 @@ status ranker_create(const struct ranking *ranking, struct schema schema, struct
 void ranker_destroy(struct ranker *ranker)
 {
     if (ranker == NULL) return;
-    builder_done(&ranker->builders[0]);
-    builder_done(&ranker->builders[1]);
+    builder_done(&ranker->candidates);
+    builder_done(&ranker->best);
     arena_done(&ranker->arena);
     arena_done(&ranker->scratch);
     arena_done(&ranker->prune_arena);
@@ -78,8 +78,8 @@ void ranker_destroy(struct ranker *ranker)
 
 void ranker_reset(struct ranker *ranker)
 {
-    builder_reset(&ranker->builders[0]);
-    builder_reset(&ranker->builders[1]);
+    builder_reset(&ranker->candidates);
+    builder_reset(&ranker->best);
     ranker->kept_count = 0;
     ranker->threshold_count = 0;
 }
@@ -144,25 +144,25 @@ static bool thresholds_build(struct ranker *ranker)
 
 static bool prune(struct ranker *ranker)
 {
-    struct batch_builder *from = &ranker->builders[ranker->current];
-    struct batch_builder *to = &ranker->builders[1 - ranker->current];
-    struct batch candidates;
-    if (!builder_batch(from, &candidates)) return false;
+    struct batch_builder *candidates = &ranker->candidates;
+    struct batch all;
+    builder_append(candidates, &ranker->kept, (struct selection){NULL, ranker->kept_count});
+    if (!builder_batch(candidates, &all)) return false;
     arena_reset(&ranker->scratch);
-    uint32_t *rows = arena_array(&ranker->scratch, uint32_t, (size_t)candidates.row_count + 1);
+    uint32_t *rows = arena_array(&ranker->scratch, uint32_t, (size_t)all.row_count + 1);
     if (rows == NULL) return false;
-    for (uint32_t i = 0; i < candidates.row_count; i++) {
+    for (uint32_t i = 0; i < all.row_count; i++) {
         rows[i] = i;
     }
-    if (!row_sort(&candidates, ranker->order, ranker->order_count, rows, candidates.row_count,
+    if (!row_sort(&all, ranker->order, ranker->order_count, rows, all.row_count,
                   &ranker->scratch)) {
         return false;
     }
-    uint32_t kept = cut_partitions(ranker, &candidates, rows, candidates.row_count);
-    builder_reset(to);
-    builder_append(to, &candidates, (struct selection){rows, kept});
-    ranker->current = 1 - ranker->current;
-    if (!builder_batch(to, &ranker->kept)) return false;
+    uint32_t kept = cut_partitions(ranker, &all, rows, all.row_count);
+    builder_reset(&ranker->best);
+    builder_append(&ranker->best, &all, (struct selection){rows, kept});
+    builder_reset(candidates);
+    if (!builder_batch(&ranker->best, &ranker->kept)) return false;
     ranker->kept_count = kept;
     return thresholds_build(ranker);
 }
@@ -212,15 +212,10 @@ status ranker_add(struct ranker *ranker, const struct batch *batch, struct selec
         }
         struct selection slice = {rows, count};
         if (ranker->threshold_count > 0) slice.count = turn_away(ranker, batch, slice, rows);
-        /* The view `kept` is of the builder that is appended to: pruned rows stay in front, but
-         * their bytes may move, so the view is made anew. */
-        struct batch_builder *builder = &ranker->builders[ranker->current];
-        if (slice.count == 0) continue;
-        builder_append(builder, batch, slice);
-        if (builder->failed) return memory_full(err);
-        if (builder->row_count >= CANDIDATES + 2 * (size_t)ranker->kept_count) {
-            if (!prune(ranker)) return memory_full(err);
-        } else if (ranker->threshold_count > 0 && !builder_batch(builder, &ranker->kept)) {
+        struct batch_builder *candidates = &ranker->candidates;
+        builder_append(candidates, batch, slice);
+        if (candidates->failed) return memory_full(err);
+        if (candidates->row_count >= CANDIDATES + (size_t)ranker->kept_count && !prune(ranker)) {
             return memory_full(err);
         }
     }

@@ -89,17 +89,6 @@ static status rows_in(struct schema schema, const struct buf *bytes, struct budg
 
 /* ---- delivery ---- */
 
-static status memory_limit(const struct edges *edges, const struct fold_run *run, struct error *err)
-{
-    const struct plan *plan = edges->options->plan;
-    return error_set(
-        err, STATUS_MEMORY,
-        "query %.*s, %s: the memory limit of %zu MiB is reached; raise --memory-limit, "
-        "or ask fewer queries at once with --query",
-        TEXT_ARGS(plan->queries[run->fold->query].name), run->fold->label,
-        edges->budget->limit_bytes >> 20);
-}
-
 static status apply(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
                     struct batch_identity identity, struct buf *bytes, struct error *err)
 {
@@ -124,7 +113,6 @@ static status apply(struct edges *edges, const struct pipeline *pipeline, uint32
         applied->hash_sum += end.hash_sum;
     }
     pthread_mutex_unlock(&run->locks[shard]);
-    if (result == STATUS_MEMORY) return memory_limit(edges, run, err);
     return result;
 }
 
@@ -178,14 +166,17 @@ status edge_deliver(struct edges *edges, const struct pipeline *pipeline, uint32
                     struct batch_identity identity, struct pipeline_output *output,
                     struct book_end *sent, struct error *err)
 {
-    book_end_add(sent, shard, identity, output->row_count, &output->bytes);
     enum tamper tamper = TAMPER_NONE;
     if (edges->options->tamper != NULL) {
         tamper = edges->options->tamper(pipeline->id, shard, identity.number);
     }
+    if (tamper != TAMPER_FORGET) {
+        book_end_add(sent, shard, identity, output->row_count, &output->bytes);
+    }
     status result = STATUS_OK;
     switch (tamper) {
     case TAMPER_LOSE:
+    case TAMPER_FORGET:
         break;
     case TAMPER_DOUBLE:
         result = deliver_twice(edges, pipeline, shard, identity, &output->bytes, err);

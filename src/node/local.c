@@ -5,6 +5,8 @@
  */
 #include "node/local.h"
 
+#include <stdio.h>
+
 #include "base/assert.h"
 #include "exec/kept_rows.h"
 #include "node/edge.h"
@@ -41,7 +43,8 @@ status local_run_status(struct local_run *run, struct error *err)
     if (run->options.cancelled != NULL && atomic_load(run->options.cancelled)) {
         return error_set(err, STATUS_CANCELLED, "interrupted");
     }
-    ASSERT(!atomic_load(&run->stopped));
+    /* Whoever takes the rows may also want no more of them. */
+    if (atomic_load(&run->stopped)) return error_set(err, STATUS_CANCELLED, "interrupted");
     return STATUS_OK;
 }
 
@@ -54,17 +57,25 @@ bool local_run_stops(struct local_run *run)
     return atomic_load(&run->stopped);
 }
 
-status local_run_memory_in(const struct local_run *run, uint32_t query, const char *where,
-                           struct error *err)
+status local_run_memory(const struct local_run *run, const char *who, struct error *err)
 {
-    if (err->code != STATUS_MEMORY) {
-        return error_prefix(err, "query %.*s", TEXT_ARGS(run->plan->queries[query].name));
-    }
+    size_t limit = run->options.budget->limit_bytes;
+    bool small = limit % ((size_t)1 << 20) != 0;
     return error_set(
         err, STATUS_MEMORY,
-        "query %.*s, %s: the memory limit of %zu MiB is reached; raise --memory-limit, "
-        "or ask fewer queries at once with --query",
-        TEXT_ARGS(run->plan->queries[query].name), where, run->options.budget->limit_bytes >> 20);
+        "%s: the memory limit of %zu %s is reached; raise --memory-limit, or ask fewer "
+        "queries at once with --query",
+        who, limit >> (small ? 10 : 20), small ? "KiB" : "MiB");
+}
+
+status local_run_blame(const struct local_run *run, uint32_t query, const char *where,
+                       struct error *err)
+{
+    struct text name = run->plan->queries[query].name;
+    if (err->code != STATUS_MEMORY) return error_prefix(err, "query %.*s", TEXT_ARGS(name));
+    char who[512];
+    (void)snprintf(who, sizeof who, "query %.*s, %s", TEXT_ARGS(name), where); /* Cut at the end. */
+    return local_run_memory(run, who, err);
 }
 
 const char *local_run_place(const struct local_run *run, const struct pipeline *pipeline)
@@ -144,8 +155,8 @@ static status feed_push(struct fold_feed *feed, uint64_t number, const struct ba
     }
     arena_done(&arena);
     if (result != STATUS_OK) {
-        return local_run_memory_in(feed->run, feed->pipeline->query,
-                                   local_run_place(feed->run, feed->pipeline), err);
+        return local_run_blame(feed->run, feed->pipeline->query,
+                               local_run_place(feed->run, feed->pipeline), err);
     }
     if (local_run_stops(feed->run)) return error_set(err, STATUS_CANCELLED, "interrupted");
     struct batch_identity identity = {
@@ -184,7 +195,7 @@ static void feed_shard(struct local_run *run, uint64_t item, void *context)
     if (result != STATUS_OK) {
         const char *place =
             feed.pipeline_run == NULL ? local_run_place(run, pipeline) : source->fold->label;
-        if (!feed.explained) (void)local_run_memory_in(run, pipeline->query, place, &err);
+        if (!feed.explained) (void)local_run_blame(run, pipeline->query, place, &err);
         local_run_fail(run, &err);
     }
     if (feed.pipeline_run != NULL) {
@@ -208,7 +219,7 @@ static void finish_shard(struct local_run *run, uint64_t item, void *context)
     struct fold_run *fold_run = context;
     struct error err;
     if (fold_shard_finish(fold_run->shards[item], &err) != STATUS_OK) {
-        (void)local_run_memory_in(run, fold_run->fold->query, fold_run->fold->label, &err);
+        (void)local_run_blame(run, fold_run->fold->query, fold_run->fold->label, &err);
         local_run_fail(run, &err);
     }
 }
@@ -246,12 +257,13 @@ static status finish_fold(struct local_run *run, struct fold_run *fold_run, stru
         const struct fold_counts *counts = fold_shard_counts(fold_run->shards[i]);
         run->fold_totals[id].rows_in += counts->rows_in;
         run->fold_totals[id].rows_out += counts->rows_out;
+        run->fold_totals[id].batches_out += counts->batches_out;
     }
     if (fold_run->fold->is_side) run->sides[id] = *fold_shard_side(fold_run->shards[0]);
     if (fold_run->fold->is_scalar) {
         status result = fold_shard_scalar(fold_run->shards[0], &run->scalars[id], err);
         if (result != STATUS_OK) {
-            return local_run_memory_in(run, fold_run->fold->query, fold_run->fold->label, err);
+            return local_run_blame(run, fold_run->fold->query, fold_run->fold->label, err);
         }
     }
     return STATUS_OK;
@@ -331,7 +343,8 @@ static status local_run_init(struct local_run *run, struct error *err)
         run->fold_totals == NULL) {
         return error_set(err, STATUS_MEMORY, "out of memory");
     }
-    run->finished = (struct finished){.scalars = run->scalars, .sides = run->sides};
+    run->finished =
+        (struct finished){.scalars = run->scalars, .sides = run->sides, .stopped = &run->stopped};
     run->edges.folds = run->folds;
     run->edges.budget = run->options.budget;
     run->edges.options = &run->options;
@@ -348,7 +361,7 @@ static status local_run_init(struct local_run *run, struct error *err)
     }
     for (uint32_t i = 0; i < plan->fold_count; i++) {
         if (fold_run_init(run, &plan->folds[i], err) != STATUS_OK) {
-            return local_run_memory_in(run, plan->folds[i].query, plan->folds[i].label, err);
+            return local_run_blame(run, plan->folds[i].query, plan->folds[i].label, err);
         }
     }
     return STATUS_OK;
@@ -398,7 +411,7 @@ status local_run_result(struct local_run *run, uint32_t query, struct fold_sink 
     if (fold_run->stream != NULL) return STATUS_OK; /* Its rows are out already. */
     status result = fold_shard_emit(fold_run->shards[0], sink, err);
     if (result == STATUS_MEMORY) {
-        result = local_run_memory_in(run, query, fold_run->fold->label, err);
+        result = local_run_blame(run, query, fold_run->fold->label, err);
     }
     release_fold(fold_run);
     return result;

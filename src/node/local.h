@@ -22,7 +22,7 @@
 struct local_run;
 
 /* What a test does to a batch on its way. */
-enum tamper { TAMPER_NONE, TAMPER_LOSE, TAMPER_DOUBLE, TAMPER_ALTER };
+enum tamper { TAMPER_NONE, TAMPER_LOSE, TAMPER_DOUBLE, TAMPER_ALTER, TAMPER_FORGET };
 
 struct local_options {
     const struct plan *plan;

@@ -1,7 +1,8 @@
 /* local_books.c - whether all that was sent was applied, and what the run tells about itself.
  *
  * Each edge is counted at both ends by code that knows nothing of the other end, so a batch that is
- * lost, doubled or altered on its way shows here, and no answer leaves the run.
+ * lost, doubled or altered on its way shows here, and no answer leaves the run. What was lost
+ * before it was sent shows by what the source counted.
  */
 #include "node/local_run.h"
 
@@ -42,20 +43,83 @@ static status check_edge(const struct local_run *run, const struct pipeline *pip
         (unsigned long long)applied.batch_count, (unsigned long long)applied.row_count);
 }
 
+static status incomplete(const struct local_run *run, const struct pipeline *pipeline,
+                         uint64_t expected, uint64_t found, const char *what, struct error *err)
+{
+    return error_set(
+        err, STATUS_INTERNAL,
+        "the books don't balance: query %.*s, map %u: %llu %s were expected, %llu came; "
+        "there is no answer, please report this",
+        TEXT_ARGS(run->plan->queries[pipeline->query].name), pipeline->id,
+        (unsigned long long)expected, what, (unsigned long long)found);
+}
+
+/* What was never sent is missing at both ends of its edge. So the maps are held against what their
+ * source says by itself: the files' chunks and the records kept, or the rows the fold had. */
+static status check_source(const struct local_run *run, const struct pipeline *pipeline,
+                           struct error *err)
+{
+    const struct fold_run *target = &run->folds[pipeline->target];
+    uint64_t rows;
+    uint64_t batches;
+    if (pipeline->source_kind == SOURCE_FOLD) {
+        rows = run->fold_totals[pipeline->source].rows_out;
+        batches = run->fold_totals[pipeline->source].batches_out;
+    } else {
+        uint32_t table = run->plan->scans[pipeline->source].table;
+        rows = run->tallies[table].kept_count;
+        batches = run->options.files[table].chunk_count;
+    }
+    uint64_t rows_in = run->maps[pipeline->id].rows_in;
+    uint64_t sent = run->sent[pipeline->id].batch_count;
+    if (rows_in != rows) return incomplete(run, pipeline, rows, rows_in, "rows", err);
+    if (sent != batches * target->shard_count) {
+        return incomplete(run, pipeline, batches * target->shard_count, sent, "batches", err);
+    }
+    if (target->stream != NULL && target->stream->next_number != batches) {
+        return incomplete(run, pipeline, batches, target->stream->next_number, "streamed batches",
+                          err);
+    }
+    return STATUS_OK;
+}
+
+static status check_table(const struct local_run *run, uint32_t table, struct error *err)
+{
+    const struct tally *tally = &run->tallies[table];
+    uint64_t dropped = tally->wrong_fields.count;
+    for (uint32_t i = 0; i < tally->column_count; i++) {
+        for (uint32_t reason = 0; reason < DROP_REASON_COUNT; reason++) {
+            dropped += tally->dropped[i][reason].count;
+        }
+    }
+    if (tally->record_count == tally->kept_count + dropped) return STATUS_OK;
+    return error_set(
+        err, STATUS_INTERNAL,
+        "the books don't balance: table %.*s: of %llu records, %llu were kept and %llu "
+        "dropped; there is no answer, please report this",
+        TEXT_ARGS(run->plan->tables[table].name), (unsigned long long)tally->record_count,
+        (unsigned long long)tally->kept_count, (unsigned long long)dropped);
+}
+
 status local_run_check_inputs(const struct local_run *run, const struct fold *fold,
                               struct error *err)
 {
     for (uint32_t i = 0; i < run->plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &run->plan->pipelines[i];
-        if (pipeline->target == fold->id) TRY(check_edge(run, pipeline, err));
+        if (pipeline->target != fold->id) continue;
+        TRY(check_edge(run, pipeline, err));
+        TRY(check_source(run, pipeline, err));
     }
     return STATUS_OK;
 }
 
 status local_run_check_balance(struct local_run *run, struct error *err)
 {
-    for (uint32_t i = 0; i < run->plan->pipeline_count; i++) {
-        TRY(check_edge(run, &run->plan->pipelines[i], err));
+    for (uint32_t i = 0; i < run->plan->fold_count; i++) {
+        TRY(local_run_check_inputs(run, &run->plan->folds[i], err));
+    }
+    for (uint32_t i = 0; i < run->plan->table_count; i++) {
+        TRY(check_table(run, i, err));
     }
     run->balanced = true;
     return STATUS_OK;

@@ -5,6 +5,8 @@
  */
 #include "node/local_run.h"
 
+#include <stdio.h>
+
 #include "exec/chunk_scan.h"
 #include "io/clock.h"
 #include "node/table_files.h"
@@ -75,11 +77,10 @@ static bool is_first_scan(const struct plan *plan, const struct scan *scan)
 static status scan_memory(const struct local_run *run, const struct scan *scan, struct error *err)
 {
     if (err->code != STATUS_MEMORY) return err->code;
-    return error_set(
-        err, STATUS_MEMORY,
-        "reading %.*s: the memory limit of %zu MiB is reached; raise --memory-limit, or "
-        "ask fewer queries at once with --query",
-        TEXT_ARGS(run->plan->tables[scan->table].name), run->options.budget->limit_bytes >> 20);
+    char who[512];
+    (void)snprintf(who, sizeof who, "reading %.*s",
+                   TEXT_ARGS(run->plan->tables[scan->table].name)); /* Cut at the end. */
+    return local_run_memory(run, who, err);
 }
 
 static status scan_worker_init(struct local_run *run, const struct scan *scan,
@@ -106,7 +107,7 @@ static status scan_worker_init(struct local_run *run, const struct scan *scan,
             pipeline_run_create(pipeline, &run->finished, run->folds[pipeline->target].shard_count,
                                 run->options.budget, &worker->pipelines[i], err);
         if (result != STATUS_OK) {
-            return local_run_memory_in(run, pipeline->query, local_run_place(run, pipeline), err);
+            return local_run_blame(run, pipeline->query, local_run_place(run, pipeline), err);
         }
     }
     return STATUS_OK;
@@ -118,15 +119,17 @@ status local_run_flush(struct local_run *run, const struct pipeline *pipeline,
 {
     uint32_t shard_count = run->folds[pipeline->target].shard_count;
     status result = pipeline_run_flush(pipeline_run, outputs, err);
-    if (result != STATUS_OK) {
-        result = local_run_memory_in(run, pipeline->query, local_run_place(run, pipeline), err);
-    }
+    bool flushed = result == STATUS_OK;
     for (uint32_t shard = 0; shard < shard_count; shard++) {
         if (result == STATUS_OK) {
             result =
                 edge_deliver(&run->edges, pipeline, shard, identity, &outputs[shard], sent, err);
         }
         buf_reset(&outputs[shard].bytes);
+    }
+    /* What goes wrong behind the edge may be the reader's of a stream: that is no query's fault. */
+    if (!flushed || result == STATUS_MEMORY) {
+        return local_run_blame(run, pipeline->query, local_run_place(run, pipeline), err);
     }
     return result;
 }
@@ -175,8 +178,7 @@ static status scan_chunk(struct local_run *run, const struct scan *scan, struct 
             status result =
                 pipeline_run_push(worker->pipelines[i], &batch, selection, &worker->loader, err);
             if (result != STATUS_OK) {
-                return local_run_memory_in(run, pipeline->query, local_run_place(run, pipeline),
-                                           err);
+                return local_run_blame(run, pipeline->query, local_run_place(run, pipeline), err);
             }
         }
     }

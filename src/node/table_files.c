@@ -149,6 +149,32 @@ struct header {
     uint32_t count;
 };
 
+/* What a header of one field may really be. */
+static const char *header_advice(struct header header)
+{
+    struct text only = header.names[0];
+    if (header.count != 1 || only.size < 2) return "";
+    static const struct {
+        const char *bytes;
+        const char *advice;
+    } starts[] = {
+        {"\x1f\x8b", "; it is compressed with gzip: unpack it first"},
+        {"\x28\xb5", "; it is compressed with zstd: unpack it first"},
+        {"PK", "; it is a ZIP archive: unpack it first"},
+        {"\xff\xfe", "; it is UTF-16: convert it to UTF-8 first"},
+        {"\xfe\xff", "; it is UTF-16: convert it to UTF-8 first"},
+    };
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        if (memcmp(only.bytes, starts[i].bytes, 2) == 0) return starts[i].advice;
+    }
+    for (const char *separator = ";\t|"; *separator != '\0'; separator++) {
+        if (memchr(only.bytes, *separator, only.size) != NULL) {
+            return "; fields must be separated by commas";
+        }
+    }
+    return "";
+}
+
 static status fail_missing_column(const struct table *table, const struct table_file *file,
                                   struct header header, struct text column, struct error *err)
 {
@@ -166,9 +192,10 @@ static status fail_missing_column(const struct table *table, const struct table_
     }
     status result = error_set(err, STATUS_INPUT,
                               "%.*s has no column %.*s%.*s, which table %.*s needs; its columns "
-                              "are: %.*s",
+                              "are: %.*s%s",
                               TEXT_ARGS(file->name), TEXT_ARGS(column), (int)guess.size,
-                              (const char *)guess.bytes, TEXT_ARGS(table->name), TEXT_ARGS(names));
+                              (const char *)guess.bytes, TEXT_ARGS(table->name), TEXT_ARGS(names),
+                              header_advice(header));
     buf_done(&guess);
     buf_done(&list.text);
     return result;

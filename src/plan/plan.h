@@ -63,7 +63,7 @@ struct ranking {
 };
 
 enum op_kind {
-    OP_FILTER,    /* Keep rows where all `predicates` hold, in this order. */
+    OP_FILTER,    /* Keep rows where all `exprs` hold, in this order. */
     OP_PROJECT,   /* Output column i is exprs[i]. */
     OP_UNNEST,    /* Append the elements of list exprs[0] as one column: a row per element. */
     OP_PROBE,     /* Join with side table `side`: see below. */
@@ -107,7 +107,7 @@ struct pipeline {
 
 enum fold_kind {
     FOLD_COLLECT,   /* Keep rows in source order: a side table, a scalar, a result, a union. */
-    FOLD_AGGREGATE, /* Merge partial states by key; emits in key order. */
+    FOLD_AGGREGATE, /* Merge partial states by key; emits in the order of the keys' hashes. */
     FOLD_SORT,      /* All rows, ordered by `ranking->keys`. */
     FOLD_RANK,      /* The best rows of each partition, ordered by partition, then keys. */
     FOLD_JOIN       /* Input 0 LEFT JOIN input 1, once both are complete; order of input 0. */
@@ -121,7 +121,8 @@ struct fold {
     struct schema right; /* FOLD_JOIN: of input 1. */
     struct schema output;
     uint32_t input_count; /* Pipelines that feed it, numbered 0.. by target_input. */
-    uint32_t key_count;   /* Leading columns that choose the shard, and join keys; 0: one shard. */
+    uint32_t
+        key_count; /* Leading columns that are group keys, which choose the shard, or join keys. */
     const struct grouping *grouping;
     const struct ranking *ranking;
     uint64_t offset;    /* Rows to leave out at the start, */

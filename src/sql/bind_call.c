@@ -257,8 +257,39 @@ static status check_constants(struct binder *binder, const struct ast_expr *ast,
     return STATUS_OK;
 }
 
+/* What other dialects call by a name that is not ours. */
+static const char *foreign_name(struct text name)
+{
+    static const struct {
+        const char *name;
+        const char *ours;
+    } names[] = {
+        {"concat", "a || b"},
+        {"date_trunc", "strftime(x, '%Y-%m')"},
+        {"if", "CASE WHEN ... THEN ... ELSE ... END"},
+        {"ifnull", "coalesce(a, b)"},
+        {"iif", "CASE WHEN ... THEN ... ELSE ... END"},
+        {"instr", "contains(text, part)"},
+        {"isnull", "x IS NULL"},
+        {"left", "substring(text, 1, count)"},
+        {"nvl", "coalesce(a, b)"},
+        {"right", "substring(text, -count)"},
+        {"to_char", "strftime(x, '%Y-%m-%d')"},
+        {"to_date", "CAST(x AS DATE)"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (text_equal_ignoring_case(name, text_of(names[i].name))) return names[i].ours;
+    }
+    return NULL;
+}
+
 static status call_unknown(struct binder *binder, const struct ast_expr *ast, struct error *err)
 {
+    const char *ours = foreign_name(ast->name);
+    if (ours != NULL) {
+        return sql_error(err, binder->source, ast->offset, "no function `%.*s`; write %s",
+                         TEXT_ARGS(ast->name), ours);
+    }
     struct text names[BINDER_NAMES_LIMIT];
     uint32_t count = function_names(names, BINDER_NAMES_LIMIT - 8);
     static const char *const aggregates[] = {"count", "sum",     "avg",     "min",
@@ -269,6 +300,29 @@ static status call_unknown(struct binder *binder, const struct ast_expr *ast, st
     char hint[BINDER_SUGGESTION_SIZE];
     return sql_error(err, binder->source, ast->offset, "no function `%.*s`%s", TEXT_ARGS(ast->name),
                      sql_suggest(hint, sizeof hint, ast->name, names, count));
+}
+
+/* round() of INT and DECIMAL stays exact: it is a CAST to fewer decimals. */
+static status round_exactly(struct binder *binder, const struct ast_expr *ast,
+                            enum function_id function, const struct expr *const *args,
+                            bool *out_rounded, const struct expr **out_expr, struct error *err)
+{
+    *out_rounded = false;
+    if (function != FUNCTION_ROUND || ast->arg_count < 1 || ast->arg_count > 2) return STATUS_OK;
+    struct type type = args[0]->type;
+    if (type.kind != TYPE_INT && type.kind != TYPE_DECIMAL) return STATUS_OK;
+    int64_t digits = 0;
+    if (ast->arg_count == 2) {
+        bool constant = args[1]->kind == EXPR_CONSTANT && args[1]->type.kind == TYPE_INT &&
+                        !args[1]->constant.is_null;
+        if (!constant || args[1]->constant.integer < 0) return STATUS_OK;
+        digits = args[1]->constant.integer;
+    }
+    *out_rounded = true;
+    *out_expr = args[0];
+    if (type.kind == TYPE_INT || digits >= type.scale) return STATUS_OK;
+    type = (struct type){TYPE_DECIMAL, DECIMAL_PRECISION_MAX, (uint8_t)digits};
+    return bind_convert(binder, ast, type, out_expr, err);
 }
 
 status bind_call(struct binder *binder, const struct expr_scope *scope, const struct ast_expr *ast,
@@ -290,6 +344,9 @@ status bind_call(struct binder *binder, const struct expr_scope *scope, const st
     if (ast->arg_count > ARGUMENT_LIMIT) return binder_fail(binder, ast, err, "too many arguments");
     const struct expr **args = NULL;
     TRY(bind_args(binder, scope, ast, &args, err));
+    bool rounded;
+    TRY(round_exactly(binder, ast, signatures[0].id, args, &rounded, out_expr, err));
+    if (rounded) return STATUS_OK;
     for (uint32_t i = 0; i < signature_count; i++) {
         const struct function *function = &signatures[i];
         if (!signature_accepts(function, args, ast->arg_count)) continue;

@@ -293,7 +293,9 @@ static status compare(struct binder *binder, const struct ast_expr *ast, enum fu
 {
     const struct expr *args[2] = {left, right};
     struct type common;
-    TRY(bind_unify(binder, ast, args, NULL, 2, &common, err));
+    const struct ast_expr *const *asts =
+        ast->kind == AST_BINARY ? (const struct ast_expr *const *)ast->args : NULL;
+    TRY(bind_unify(binder, ast, args, asts, 2, &common, err));
     return bind_make_call(binder, function, TYPE(BOOL), args, 2, out_expr, err);
 }
 

@@ -460,7 +460,7 @@ static status lower_sort(struct planner *planner, struct relation *relation, con
     fold->limit = relation->limit;
     fold->offset = relation->offset;
     if (relation->sort_count == 0 && small) {
-        planner->pipelines[planner->pipeline_count - 1].row_limit = top;
+        planner->pipelines[planner->pipeline_count - 1].row_limit = top > 0 ? top : 1;
     }
     out_stream->rows = rows < (double)relation->limit ? rows : (double)relation->limit;
     return STATUS_OK;

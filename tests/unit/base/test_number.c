@@ -8,8 +8,6 @@
  */
 #include "unit/test.h"
 
-#include <locale.h>
-
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/random.h"
@@ -465,22 +463,6 @@ static void doubles_print_shortest_and_read_back(void **state)
     }
 }
 
-static void a_locale_with_a_comma_changes_nothing(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"de_DE.UTF-8", "es_AR.UTF-8", "fr_FR.UTF-8"};
-    size_t at = 0;
-    while (at < 3 && setlocale(LC_NUMERIC, names[at]) == NULL) {
-        at++;
-    }
-    if (at == 3) skip();
-    double value;
-    assert_true(double_parse(TEXT_LITERAL("1.25e-200"), &value));
-    doubles_print_as_in_python(state);
-    assert_non_null(setlocale(LC_NUMERIC, "C"));
-    assert_true(value == 1.25e-200);
-}
-
 static void ints_and_decimals_print_and_read_back(void **state)
 {
     (void)state;
@@ -616,7 +598,6 @@ int main(void)
         cmocka_unit_test(names_and_hexadecimals_are_no_doubles),
         cmocka_unit_test(doubles_print_as_in_python),
         cmocka_unit_test(doubles_print_shortest_and_read_back),
-        cmocka_unit_test(a_locale_with_a_comma_changes_nothing),
         cmocka_unit_test(ints_and_decimals_print_and_read_back),
         cmocka_unit_test(quotients_are_rounded_once),
     };

@@ -323,7 +323,7 @@ static void check_lines(const struct buf *bytes, struct schema schema,
 
 static void check_chain(const struct chain *chain, const struct batch *input)
 {
-    struct finished finished = {&chain->scalar, chain->sides};
+    struct finished finished = {.scalars = &chain->scalar, .sides = chain->sides};
     struct budget budget = {0};
     struct buf first = {0};
     struct error err;
@@ -455,7 +455,7 @@ static void shards_divide_the_groups_by_key(void **state)
             .kind = OP_AGGREGATE, .output = made.grouping.partial, .grouping = &made.grouping};
         chain.pipeline.op_count = 2;
         chain.pipeline.output = made.grouping.partial;
-        struct finished finished = {&chain.scalar, chain.sides};
+        struct finished finished = {.scalars = &chain.scalar, .sides = chain.sides};
         uint32_t shard_count = 1 + round % SHARDS_MAX;
         struct pipeline_run *run = start_run(&chain, &finished, shard_count, NULL);
         for (uint32_t pass = 0; pass < 2; pass++) {
@@ -522,7 +522,7 @@ static void nothing_pushed_still_gives_a_batch_per_shard(void **state)
         .kind = OP_AGGREGATE, .output = made.grouping.partial, .grouping = &made.grouping};
     chain.pipeline.op_count = 1;
     chain.pipeline.output = made.grouping.partial;
-    struct finished finished = {&chain.scalar, chain.sides};
+    struct finished finished = {.scalars = &chain.scalar, .sides = chain.sides};
     struct pipeline_run *run = start_run(&chain, &finished, SHARDS, NULL);
     for (uint32_t round = 0; round < 3; round++) {
         struct pipeline_output outputs[SHARDS] = {{.row_count = 9}};
@@ -587,7 +587,7 @@ static void columns_are_loaded_before_use_and_only_for_rows_still_meant(void **s
         uint32_t left = chain.rows.row_count;
         add_project(&chain);
         struct test_loader loader = {.loader = {load}, .truth = &input, .shown = &shown};
-        struct finished finished = {&chain.scalar, chain.sides};
+        struct finished finished = {.scalars = &chain.scalar, .sides = chain.sides};
         struct pipeline_run *run = start_run(&chain, &finished, 1, NULL);
         struct pipeline_output output = {0};
         struct error err;
@@ -623,7 +623,7 @@ static void every_failing_allocation_is_reported(void **state)
     add_unnest(&chain);
     add_probe(&chain, 40, 1);
     add_project(&chain);
-    struct finished finished = {&chain.scalar, chain.sides};
+    struct finished finished = {.scalars = &chain.scalar, .sides = chain.sides};
     bool refused = true;
     for (size_t allowed = 0; refused; allowed++) {
         struct budget budget = {0};

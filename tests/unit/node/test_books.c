@@ -231,6 +231,12 @@ static void every_lost_batch_is_noticed(void **state)
     check_tamper(TAMPER_LOSE);
 }
 
+static void every_batch_that_was_never_sent_is_noticed(void **state)
+{
+    (void)state;
+    check_tamper(TAMPER_FORGET);
+}
+
 static void every_doubled_batch_is_noticed(void **state)
 {
     (void)state;
@@ -250,6 +256,7 @@ int main(void)
         cmocka_unit_test(stages_count_rows_in_and_out),
         cmocka_unit_test(drops_do_not_depend_on_the_queries_that_run),
         cmocka_unit_test(every_lost_batch_is_noticed),
+        cmocka_unit_test(every_batch_that_was_never_sent_is_noticed),
         cmocka_unit_test(every_doubled_batch_is_noticed),
         cmocka_unit_test(every_altered_batch_is_noticed),
     };
