@@ -60,12 +60,12 @@ bool local_run_stops(struct local_run *run)
 status local_run_memory(const struct local_run *run, const char *who, struct error *err)
 {
     size_t limit = run->options.budget->limit_bytes;
-    bool small = limit % ((size_t)1 << 20) != 0;
+    bool is_whole = limit % ((size_t)1 << 20) == 0; /* Of MiB. */
     return error_set(
         err, STATUS_MEMORY,
         "%s: the memory limit of %zu %s is reached; raise --memory-limit, or ask fewer "
         "queries at once with --query",
-        who, limit >> (small ? 10 : 20), small ? "KiB" : "MiB");
+        who, limit >> (is_whole ? 20 : 10), is_whole ? "MiB" : "KiB");
 }
 
 status local_run_blame(const struct local_run *run, uint32_t query, const char *where,
