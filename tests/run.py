@@ -36,6 +36,8 @@ SHOWN_LINES = 120
 SLOW_THREADED = {"test_allocation"}
 # Unit tests that speak of threads run under ThreadSanitizer too.
 THREADED = re.compile(r"\b(pthread\w*|threads?|thread_count)\b", re.IGNORECASE)
+# They begin with the real queries.
+SQL_FUZZERS = {"sql", "plan"}
 # What another instruction set could get wrong.
 CROSSED = re.compile(r"scan|split|number|calendar|exact_sum|pyliteral|regexp|gen$|answers")
 
@@ -215,13 +217,14 @@ def fuzz_suites(full, before):
         name = source.stem.removeprefix("fuzz_")
         home = builder.folder("clang") / "fuzz" / name
         seeds = ROOT / "tests" / "fuzz" / "corpus" / name
+        more_seeds = [ROOT / "analyses"] if name in SQL_FUZZERS else []
         command = [
             *before, str(builder.folder("clang") / "tests" / source.stem),
             f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048",
             "-print_final_stats=1", f"-artifact_prefix={home}-",
             # The short run is the same for everybody; the long one looks elsewhere each time.
             *([] if full else ["-seed=1"]),
-            str(home), *([str(seeds)] if seeds.is_dir() else [])]
+            str(home), *(str(folder) for folder in [seeds, *more_seeds] if folder.is_dir())]
         suites.append(Suite("fuzz/" + name, command, "clang", ["tests/" + source.stem],
                             tap=False, limit_s=seconds + 90, scratch=home,
                             leaks=full or LEAKS_ARE_CHEAP))

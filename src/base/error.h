@@ -41,6 +41,12 @@ void error_write(struct error *err, status code, const char *format, ...) PRINTF
 /* Puts "prefix: " in front of the text, keeping the code; returns the code. */
 MUST_USE status error_prefix(struct error *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* Whoever knows the query and the operator says more; see node/local.c. */
+MUST_USE static inline status error_memory(struct error *err)
+{
+    return error_set(err, STATUS_MEMORY, "out of memory");
+}
+
 /* Passes a failure up from a function that holds nothing. */
 #define TRY(expression)                                                                            \
     do {                                                                                           \

@@ -96,7 +96,7 @@ status analysis_find(const char *name, struct arena *arena, const char **out_dir
     for (uint32_t i = 0; is_name && i < PLACES; i++) {
         if (places[i] == NULL || places[i][0] == '\0') continue;
         const char *path = file_path(places[i], text_of(name), arena);
-        if (path == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+        if (path == NULL) return error_memory(err);
         if (!holds_tables(path, arena)) continue;
         *out_dir = path;
         return STATUS_OK;

@@ -103,7 +103,7 @@ status command_queries(const struct options *options, uint32_t option, struct ar
     }
     if (capacity == 0) return STATUS_OK;
     struct text *names = arena_array(arena, struct text, capacity);
-    if (names == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+    if (names == NULL) return error_memory(err);
     uint32_t count = 0;
     for (uint32_t i = 0; i < options->given_count; i++) {
         if (options->given[i].option != option) continue;
@@ -134,7 +134,7 @@ status command_settings(const struct options *options, uint32_t option, struct a
 {
     struct job_setting *settings =
         arena_array(arena, struct job_setting, (size_t)options->given_count + 1);
-    if (settings == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+    if (settings == NULL) return error_memory(err);
     uint32_t count = 0;
     for (uint32_t i = 0; i < options->given_count; i++) {
         if (options->given[i].option != option) continue;

@@ -139,7 +139,7 @@ status options_parse(const struct command_spec *command, int argc, char *const *
 {
     ASSERT(command->argument_max <= OPTIONS_ARGUMENT_MAX);
     struct options options = {.given = arena_array(arena, struct option_given, (size_t)argc + 1)};
-    if (options.given == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+    if (options.given == NULL) return error_memory(err);
     bool only_arguments = false;
     for (int i = 0; i < argc && !only_arguments; i++) {
         if (strcmp(argv[i], "--") == 0) break;

@@ -69,7 +69,7 @@ static status file_begin(struct output *output, uint32_t index, struct text name
     const char *path =
         full.failed ? NULL : file_path(output->options.directory, full_name, &output->arena);
     buf_done(&full);
-    if (path == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+    if (path == NULL) return error_memory(err);
     return output_file_create(&output->files[index], path, &output->arena, err);
 }
 
@@ -195,7 +195,7 @@ status output_open(struct output *output, const struct output_options *options, 
     *output = (struct output){.options = *options, .query = -1};
     uint32_t count = options->plan->query_count + 1;
     output->files = arena_array(&output->arena, struct output_file, count);
-    if (output->files == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+    if (output->files == NULL) return error_memory(err);
     output->file_count = count;
     return options->directory == NULL ? STATUS_OK : open_in_directory(output, err);
 }

@@ -459,7 +459,7 @@ status aggregate_state_result(const struct state_list *states, uint32_t count,
             column->ints[i] = first_word;
         } else if (first_word == 0) {
             if (!set_null(column, i, count, arena)) {
-                return error_set(err, STATUS_MEMORY, "out of memory");
+                return error_memory(err);
             }
         } else if (aggregate->kind == AGGREGATE_SUM || aggregate->kind == AGGREGATE_AVG) {
             TRY(result_numbers(states, i, column, err));

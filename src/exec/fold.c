@@ -33,11 +33,6 @@ struct fold_shard {
     struct fold_counts counts;
 };
 
-static status memory_full(struct error *err)
-{
-    return error_set(err, STATUS_MEMORY, "out of memory");
-}
-
 uint32_t fold_shard_count(const struct fold *fold, uint32_t wanted)
 {
     return fold->kind == FOLD_AGGREGATE && fold->key_count > 0 ? wanted : 1;
@@ -53,7 +48,7 @@ status fold_shard_create(const struct fold *fold, struct budget *budget,
                          struct fold_shard **out_shard, struct error *err)
 {
     struct fold_shard *shard = memory_alloc(budget, sizeof *shard);
-    if (shard == NULL) return memory_full(err);
+    if (shard == NULL) return error_memory(err);
     *shard = (struct fold_shard){
         .fold = fold,
         .budget = budget,
@@ -123,13 +118,13 @@ static status finish_sort(struct fold_shard *shard, struct error *err)
 {
     uint32_t count = shard->rows.row_count;
     uint32_t *order = arena_array(&shard->arena, uint32_t, (size_t)count + 1);
-    if (order == NULL) return memory_full(err);
+    if (order == NULL) return error_memory(err);
     for (uint32_t i = 0; i < count; i++) {
         order[i] = i;
     }
     const struct ranking *ranking = shard->fold->ranking;
     if (!row_sort(&shard->rows, ranking->keys, ranking->key_count, order, count, &shard->scratch)) {
-        return memory_full(err);
+        return error_memory(err);
     }
     shard->order = order;
     return STATUS_OK;
@@ -165,7 +160,7 @@ static status finish_join(struct fold_shard *shard, struct error *err)
     }
     buf_done(&lefts);
     buf_done(&rights);
-    if (!fits) return memory_full(err);
+    if (!fits) return error_memory(err);
     shard->order = order;
     shard->right_order = right_order;
     shard->count = (uint32_t)count;
@@ -221,7 +216,8 @@ static status gather(struct column *out, const struct batch *from, const uint32_
                      uint32_t count, struct arena *arena, struct error *err)
 {
     for (uint32_t i = 0; i < from->column_count; i++) {
-        if (!column_gather(&out[i], &from->columns[i], rows, count, arena)) return memory_full(err);
+        if (!column_gather(&out[i], &from->columns[i], rows, count, arena))
+            return error_memory(err);
     }
     return STATUS_OK;
 }
@@ -235,7 +231,7 @@ static status emit_part(const struct fold_shard *shard, uint32_t first, uint32_t
     uint32_t left_count = shard->rows.column_count;
     uint32_t right_count = shard->right_order == NULL ? 0 : shard->right.column_count;
     struct column *columns = arena_array(arena, struct column, left_count + right_count + 1);
-    if (columns == NULL) return memory_full(err);
+    if (columns == NULL) return error_memory(err);
     if (shard->order == NULL) {
         *out_batch = batch_slice(&shard->rows, first, count, columns);
         return STATUS_OK;

@@ -48,11 +48,6 @@ struct group_table {
     unsigned char **records;
 };
 
-static status memory_full(struct error *err)
-{
-    return error_set(err, STATUS_MEMORY, "out of memory");
-}
-
 static size_t key_size(uint8_t kind)
 {
     return kind == TYPE_TEXT ? sizeof(struct text) : sizeof(int64_t);
@@ -86,7 +81,7 @@ status group_table_create(const struct grouping *grouping, struct budget *budget
                           struct group_table **out_table, struct error *err)
 {
     struct group_table *table = memory_alloc(budget, sizeof *table);
-    if (table == NULL) return memory_full(err);
+    if (table == NULL) return error_memory(err);
     *table = (struct group_table){.grouping = grouping, .budget = budget};
     arena_init(&table->arena, budget);
     arena_init(&table->text_arena, budget);
@@ -97,7 +92,7 @@ status group_table_create(const struct grouping *grouping, struct budget *budget
     if (table->hashes == NULL || table->records == NULL || table->slots == NULL ||
         !lay_out_record(table)) {
         group_table_destroy(table);
-        return memory_full(err);
+        return error_memory(err);
     }
     table->slot_count = FIRST_SLOTS;
     memset(table->slots, 0, FIRST_SLOTS * sizeof *table->slots);
@@ -296,11 +291,11 @@ status group_table_add(struct group_table *table, const struct batch *batch,
 {
     ASSERT(selection.count <= SLICE_ROWS);
     if (!find_records(table, batch, table->grouping->key_columns, selection)) {
-        return memory_full(err);
+        return error_memory(err);
     }
     for (uint32_t i = 0; i < table->grouping->aggregate_count; i++) {
         struct state_list states = states_of(table, i);
-        if (!aggregate_state_add(&states, batch, selection)) return memory_full(err);
+        if (!aggregate_state_add(&states, batch, selection)) return error_memory(err);
     }
     return STATUS_OK;
 }
@@ -315,11 +310,11 @@ status group_table_merge(struct group_table *table, const struct batch *partial,
             rows[i] = first + i;
         }
         if (!find_records(table, partial, table->merge_keys, (struct selection){rows, count})) {
-            return memory_full(err);
+            return error_memory(err);
         }
         for (uint32_t i = 0; i < table->grouping->aggregate_count; i++) {
             struct state_list states = states_of(table, i);
-            if (!aggregate_state_merge(&states, partial, first, count)) return memory_full(err);
+            if (!aggregate_state_merge(&states, partial, first, count)) return error_memory(err);
         }
         arena_reset(&table->scratch);
     }
@@ -330,7 +325,7 @@ status group_table_need_one(struct group_table *table, struct error *err)
 {
     if (table->grouping->key_count > 0 || table->group_count > 0) return STATUS_OK;
     unsigned char *record;
-    if (!record_add(table, &record)) return memory_full(err);
+    if (!record_add(table, &record)) return error_memory(err);
     return STATUS_OK;
 }
 
@@ -395,13 +390,13 @@ status group_table_order(struct group_table *table, struct error *err)
         uint32_t *order =
             memory_resize(table->budget, table->order, table->order_capacity * sizeof *order,
                           count * sizeof *order);
-        if (order == NULL) return memory_full(err);
+        if (order == NULL) return error_memory(err);
         table->order = order;
         table->order_capacity = count;
     }
     size_t scratch_bytes = (size_t)count * 2 * sizeof(struct radix_item);
     struct radix_item *items = memory_alloc(table->budget, scratch_bytes);
-    if (items == NULL) return memory_full(err);
+    if (items == NULL) return error_memory(err);
     for (uint32_t i = 0; i < count; i++) {
         items[i] = (struct radix_item){record_hash(record_at(table, i)), i};
     }
@@ -446,15 +441,16 @@ status group_table_read(const struct group_table *table, enum group_form form, u
     struct schema schema = form == GROUP_PARTIAL ? grouping->partial : grouping->result;
     struct column *columns = arena_array(arena, struct column, schema.count + 1);
     unsigned char **records = arena_array(arena, unsigned char *, count + 1);
-    if (columns == NULL || records == NULL) return memory_full(err);
+    if (columns == NULL || records == NULL) return error_memory(err);
     for (uint32_t i = 0; i < count; i++) {
         bool ordered = table->ordered && form == GROUP_RESULT;
         records[i] = record_at(table, ordered ? table->order[first + i] : first + i);
     }
     for (uint32_t i = 0; i < schema.count; i++) {
-        if (!column_init(&columns[i], schema.fields[i].type, count, arena)) return memory_full(err);
+        if (!column_init(&columns[i], schema.fields[i].type, count, arena))
+            return error_memory(err);
     }
-    if (!read_keys(table, records, count, columns, arena)) return memory_full(err);
+    if (!read_keys(table, records, count, columns, arena)) return error_memory(err);
     for (uint32_t i = 0; i < grouping->aggregate_count; i++) {
         const struct aggregate *aggregate = &grouping->aggregates[i];
         struct state_list states = {
@@ -466,7 +462,7 @@ status group_table_read(const struct group_table *table, enum group_form form, u
             }
         } else if (!aggregate_state_partial(&states, count, &columns[aggregate->state_column],
                                             arena)) {
-            return memory_full(err);
+            return error_memory(err);
         }
     }
     *out_batch =

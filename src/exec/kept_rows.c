@@ -5,11 +5,6 @@
 
 #include "wire/batch_codec.h"
 
-static status memory_full(struct error *err)
-{
-    return error_set(err, STATUS_MEMORY, "out of memory");
-}
-
 static int compare_identities(const void *a, const void *b)
 {
     const struct batch_identity *left = &((const struct kept_batch *)a)->identity;
@@ -53,7 +48,7 @@ status kept_rows_add(struct kept_rows *kept, struct batch_identity identity, str
         size_t grown = kept->capacity == 0 ? 16 : kept->capacity * 2;
         struct kept_batch *batches = memory_resize(
             kept->budget, kept->batches, kept->capacity * sizeof *batches, grown * sizeof *batches);
-        if (batches == NULL) return memory_full(err);
+        if (batches == NULL) return error_memory(err);
         kept->batches = batches;
         kept->capacity = grown;
     }
@@ -68,7 +63,7 @@ status kept_rows_read(struct kept_rows *kept, struct batch *out_batch, struct er
 {
     if (!kept->builder_ready) {
         kept->builder_ready = true;
-        if (!builder_init(&kept->builder, kept->schema, kept->budget)) return memory_full(err);
+        if (!builder_init(&kept->builder, kept->schema, kept->budget)) return error_memory(err);
     }
     if (kept->count > 1)
         qsort(kept->batches, kept->count, sizeof *kept->batches, compare_identities);
@@ -93,7 +88,7 @@ status kept_rows_read(struct kept_rows *kept, struct batch *out_batch, struct er
             "more than 4 GiB of text in one column, or 4 billion rows, are too many to "
             "collect; select less");
     }
-    return builder_batch(&kept->builder, out_batch) ? STATUS_OK : memory_full(err);
+    return builder_batch(&kept->builder, out_batch) ? STATUS_OK : error_memory(err);
 }
 
 void kept_rows_done(struct kept_rows *kept)

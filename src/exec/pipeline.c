@@ -40,11 +40,6 @@ struct pipeline_run {
     struct pipeline_counts counts;
 };
 
-static status memory_full(struct error *err)
-{
-    return error_set(err, STATUS_MEMORY, "out of memory");
-}
-
 /* ---- making ---- */
 
 struct load_list {
@@ -70,7 +65,7 @@ static status prepare_exprs(struct pipeline_run *run, struct op_run *op_run, boo
     op_run->loads = arena_array(&run->arena, const uint32_t *, op->expr_count + 1);
     op_run->load_counts = arena_array(&run->arena, uint32_t, op->expr_count + 1);
     if (op_run->evals == NULL || op_run->loads == NULL || op_run->load_counts == NULL) {
-        return memory_full(err);
+        return error_memory(err);
     }
     const struct schema *input = op == run->pipeline->ops ? &run->pipeline->input : &op[-1].output;
     for (uint32_t i = 0; i < op->expr_count; i++) {
@@ -78,7 +73,7 @@ static status prepare_exprs(struct pipeline_run *run, struct op_run *op_run, boo
         if (!at_source) continue;
         struct load_list list = {
             .columns = arena_array(&run->arena, uint32_t, run->pipeline->input.count + 1)};
-        if (list.columns == NULL) return memory_full(err);
+        if (list.columns == NULL) return error_memory(err);
         expr_visit(op->exprs[i], note_load, &list);
         op_run->loads[i] = list.columns;
         op_run->load_counts[i] = list.count;
@@ -112,7 +107,7 @@ status pipeline_run_create(const struct pipeline *pipeline, const struct finishe
 {
     ASSERT(shard_count > 0);
     struct pipeline_run *run = memory_alloc(budget, sizeof *run);
-    if (run == NULL) return memory_full(err);
+    if (run == NULL) return error_memory(err);
     *run = (struct pipeline_run){
         .pipeline = pipeline, .finished = finished, .budget = budget, .shard_count = shard_count};
     arena_init(&run->arena, budget);
@@ -120,10 +115,10 @@ status pipeline_run_create(const struct pipeline *pipeline, const struct finishe
     run->ops = arena_array(&run->arena, struct op_run, pipeline->op_count + 1);
     run->builders = arena_array(&run->arena, struct batch_builder, shard_count);
     status result = STATUS_OK;
-    if (run->ops == NULL || run->builders == NULL) result = memory_full(err);
+    if (run->ops == NULL || run->builders == NULL) result = error_memory(err);
     for (uint32_t i = 0; result == STATUS_OK && i < shard_count; i++) {
         run->builder_count++;
-        if (!builder_init(&run->builders[i], pipeline->output, budget)) result = memory_full(err);
+        if (!builder_init(&run->builders[i], pipeline->output, budget)) result = error_memory(err);
     }
     if (result == STATUS_OK) result = prepare_ops(run, err);
     if (result != STATUS_OK) {
@@ -181,7 +176,7 @@ static status push_filter(struct pipeline_run *run, uint32_t index, const struct
     const struct op_run *op_run = &run->ops[index];
     uint32_t *rows = arena_alloc(&run->batch_arena, (size_t)selection.count * sizeof *rows + 4,
                                  alignof(uint32_t));
-    if (rows == NULL) return memory_full(err);
+    if (rows == NULL) return error_memory(err);
     struct eval_context context = context_of(run);
     for (uint32_t i = 0; i < op_run->op->expr_count && selection.count > 0; i++) {
         uint32_t count;
@@ -198,7 +193,7 @@ static status push_project(struct pipeline_run *run, uint32_t index, const struc
     const struct op_run *op_run = &run->ops[index];
     uint32_t count = op_run->op->expr_count;
     struct column *columns = arena_array(&run->batch_arena, struct column, count + 1);
-    if (columns == NULL) return memory_full(err);
+    if (columns == NULL) return error_memory(err);
     struct eval_context context = context_of(run);
     for (uint32_t i = 0; i < count; i++) {
         TRY(load_columns(run, op_run, i, selection, err));
@@ -228,14 +223,14 @@ static status push_pairs(struct pipeline_run *run, uint32_t index, const struct 
     struct arena_mark mark = arena_mark(&run->batch_arena);
     uint32_t count = batch->column_count + other->column_count;
     struct column *columns = arena_array(&run->batch_arena, struct column, count + 1);
-    if (columns == NULL) return memory_full(err);
+    if (columns == NULL) return error_memory(err);
     for (uint32_t i = 0; i < count; i++) {
         bool first = i < batch->column_count;
         const struct column *from =
             first ? &batch->columns[i] : &other->columns[i - batch->column_count];
         if (!column_gather(&columns[i], from, first ? pairs->rows : pairs->others, pairs->count,
                            &run->batch_arena)) {
-            return memory_full(err);
+            return error_memory(err);
         }
     }
     struct batch joined = {.row_count = pairs->count, .column_count = count, .columns = columns};
@@ -252,7 +247,7 @@ static status push_unnest(struct pipeline_run *run, uint32_t index, const struct
     struct eval_context context = context_of(run);
     struct column lists;
     struct pairs *pairs = arena_alloc(&run->batch_arena, sizeof *pairs, alignof(struct pairs));
-    if (pairs == NULL) return memory_full(err);
+    if (pairs == NULL) return error_memory(err);
     pairs->count = 0;
     TRY(eval_run(op_run->evals[0], batch, selection, &context, &lists, err));
     struct batch elements = {.column_count = 1, .columns = lists.child};
@@ -279,7 +274,7 @@ static status push_semi(struct pipeline_run *run, uint32_t index, const struct b
     const struct side_table *side = &run->finished->sides[op->side];
     uint32_t *rows = arena_alloc(&run->batch_arena, (size_t)selection.count * sizeof *rows + 4,
                                  alignof(uint32_t));
-    if (rows == NULL) return memory_full(err);
+    if (rows == NULL) return error_memory(err);
     uint32_t count = 0;
     for (uint32_t i = 0; i < selection.count; i++) {
         uint32_t row = selection_row(selection, i);
@@ -298,7 +293,7 @@ static status push_probe(struct pipeline_run *run, uint32_t index, const struct 
     uint64_t *hashes = arena_alloc(&run->batch_arena, (size_t)selection.count * sizeof *hashes + 8,
                                    alignof(uint64_t));
     struct pairs *pairs = arena_alloc(&run->batch_arena, sizeof *pairs, alignof(struct pairs));
-    if (hashes == NULL || pairs == NULL) return memory_full(err);
+    if (hashes == NULL || pairs == NULL) return error_memory(err);
     key_hash(batch, op->key_columns, op->key_count, selection, hashes);
     if (op->semi) return push_semi(run, index, batch, selection, hashes, err);
     pairs->count = 0;
@@ -329,7 +324,7 @@ static status push_to(struct pipeline_run *run, uint32_t index, const struct bat
             if (selection.count > room) selection.count = (uint32_t)room;
         }
         builder_append(&run->builders[0], batch, selection);
-        return run->builders[0].failed ? memory_full(err) : STATUS_OK;
+        return run->builders[0].failed ? error_memory(err) : STATUS_OK;
     }
     const struct op_run *op_run = &run->ops[index];
     switch (op_run->op->kind) {
@@ -412,11 +407,11 @@ status pipeline_run_flush(struct pipeline_run *run, struct pipeline_output *outp
     }
     for (uint32_t shard = 0; shard < run->shard_count; shard++) {
         struct batch_builder *builder = &run->builders[shard];
-        if (builder->failed) return memory_full(err);
+        if (builder->failed) return error_memory(err);
         outputs[shard].row_count = builder->row_count;
         run->counts.rows_out += builder->row_count;
         batch_encode(builder, &outputs[shard].bytes);
-        if (outputs[shard].bytes.failed) return memory_full(err);
+        if (outputs[shard].bytes.failed) return error_memory(err);
         builder_reset(builder);
     }
     return STATUS_OK;

@@ -34,16 +34,11 @@ struct ranker {
     struct arena prune_arena; /* Thresholds: until the next pruning. */
 };
 
-static status memory_full(struct error *err)
-{
-    return error_set(err, STATUS_MEMORY, "out of memory");
-}
-
 status ranker_create(const struct ranking *ranking, struct schema schema, struct budget *budget,
                      struct ranker **out_ranker, struct error *err)
 {
     struct ranker *ranker = memory_alloc(budget, sizeof *ranker);
-    if (ranker == NULL) return memory_full(err);
+    if (ranker == NULL) return error_memory(err);
     *ranker = (struct ranker){.ranking = ranking, .budget = budget};
     arena_init(&ranker->arena, budget);
     arena_init(&ranker->scratch, budget);
@@ -53,7 +48,7 @@ status ranker_create(const struct ranking *ranking, struct schema schema, struct
     if (ranker->order == NULL || !builder_init(&ranker->candidates, schema, budget) ||
         !builder_init(&ranker->best, schema, budget)) {
         ranker_destroy(ranker);
-        return memory_full(err);
+        return error_memory(err);
     }
     for (uint32_t i = 0; i < ranking->partition_count; i++) {
         ranker->order[i] = (struct sort_key){.column = ranking->partition_columns[i]};
@@ -214,9 +209,9 @@ status ranker_add(struct ranker *ranker, const struct batch *batch, struct selec
         if (ranker->threshold_count > 0) slice.count = turn_away(ranker, batch, slice, rows);
         struct batch_builder *candidates = &ranker->candidates;
         builder_append(candidates, batch, slice);
-        if (candidates->failed) return memory_full(err);
+        if (candidates->failed) return error_memory(err);
         if (candidates->row_count >= CANDIDATES + (size_t)ranker->kept_count && !prune(ranker)) {
-            return memory_full(err);
+            return error_memory(err);
         }
     }
     return STATUS_OK;
@@ -224,7 +219,7 @@ status ranker_add(struct ranker *ranker, const struct batch *batch, struct selec
 
 status ranker_finish(struct ranker *ranker, struct batch *out_batch, struct error *err)
 {
-    if (!prune(ranker)) return memory_full(err);
+    if (!prune(ranker)) return error_memory(err);
     *out_batch = ranker->kept;
     return STATUS_OK;
 }

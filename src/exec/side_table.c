@@ -7,11 +7,6 @@
 
 enum { SLICE_ROWS = 2048 };
 
-static status memory_full(struct error *err)
-{
-    return error_set(err, STATUS_MEMORY, "out of memory");
-}
-
 static void insert(const struct side_table *table, uint64_t *slots, uint32_t *next, uint64_t hash,
                    uint32_t row)
 {
@@ -43,7 +38,7 @@ status side_table_build(struct side_table *table, struct batch rows, uint32_t ke
     uint32_t *columns = arena_array(arena, uint32_t, key_count + 1);
     uint64_t *slots = arena_array(arena, uint64_t, slot_count);
     uint32_t *next = arena_array(arena, uint32_t, (size_t)rows.row_count + 1);
-    if (columns == NULL || slots == NULL || next == NULL) return memory_full(err);
+    if (columns == NULL || slots == NULL || next == NULL) return error_memory(err);
     for (uint32_t i = 0; i < key_count; i++) {
         columns[i] = i;
     }

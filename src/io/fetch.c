@@ -93,7 +93,7 @@ static status transfer(const char *url, struct download *download, struct fetch_
 {
     char reason[CURL_ERROR_SIZE] = "";
     CURL *curl = curl_easy_init();
-    if (curl == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+    if (curl == NULL) return error_memory(err);
     status result = STATUS_OK;
     CURLcode code = CURLE_FAILED_INIT;
     if (configure(curl, url, download, reason)) code = curl_easy_perform(curl);

@@ -42,7 +42,7 @@ static status stream_keep(struct stream_out *stream, struct batch_identity ident
         struct kept_batch *pending =
             memory_resize(bytes->budget, stream->pending,
                           stream->pending_capacity * sizeof *pending, grown * sizeof *pending);
-        if (pending == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+        if (pending == NULL) return error_memory(err);
         stream->pending = pending;
         stream->pending_capacity = grown;
     }
@@ -128,7 +128,7 @@ static status wait_batch(struct edges *edges, const struct pipeline *pipeline, u
             memory_resize(edges->budget, room->batches, room->capacity * sizeof *batches,
                           grown * sizeof *batches);
         if (batches == NULL) {
-            result = error_set(err, STATUS_MEMORY, "out of memory");
+            result = error_memory(err);
         } else {
             room->batches = batches;
             room->capacity = grown;

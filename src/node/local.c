@@ -144,7 +144,7 @@ static status feed_push(struct fold_feed *feed, uint64_t number, const struct ba
     struct arena arena;
     arena_init(&arena, feed->run->options.budget);
     struct column *columns = arena_array(&arena, struct column, batch->column_count + 1);
-    status result = columns == NULL ? error_set(err, STATUS_MEMORY, "out of memory") : STATUS_OK;
+    status result = columns == NULL ? error_memory(err) : STATUS_OK;
     for (uint32_t first = 0; first < batch->row_count && result == STATUS_OK;
          first += PIPELINE_ROWS) {
         uint32_t count = batch->row_count - first;
@@ -185,7 +185,7 @@ static void feed_shard(struct local_run *run, uint64_t item, void *context)
     arena_init(&arena, run->options.budget);
     feed.outputs = local_outputs_new(run, &arena);
     status result = STATUS_OK;
-    if (feed.outputs == NULL) result = error_set(&err, STATUS_MEMORY, "out of memory");
+    if (feed.outputs == NULL) result = error_memory(&err);
     if (result == STATUS_OK) {
         result =
             pipeline_run_create(pipeline, &run->finished, run->folds[pipeline->target].shard_count,
@@ -300,7 +300,7 @@ static status fold_run_init(struct local_run *run, const struct fold *fold, stru
     fold_run->applied =
         arena_array(&run->arena, struct book_end, (size_t)shard_count * (fold->input_count + 1));
     if (fold_run->shards == NULL || fold_run->locks == NULL || fold_run->applied == NULL) {
-        return error_set(err, STATUS_MEMORY, "out of memory");
+        return error_memory(err);
     }
     for (uint32_t i = 0; i < shard_count; i++) {
         pthread_mutex_init(&fold_run->locks[i], NULL);
@@ -341,7 +341,7 @@ static status local_run_init(struct local_run *run, struct error *err)
     if (run->folds == NULL || run->scalars == NULL || run->sides == NULL || run->tallies == NULL ||
         run->chunk_lines == NULL || run->sent == NULL || run->maps == NULL ||
         run->fold_totals == NULL) {
-        return error_set(err, STATUS_MEMORY, "out of memory");
+        return error_memory(err);
     }
     run->finished =
         (struct finished){.scalars = run->scalars, .sides = run->sides, .stopped = &run->stopped};
@@ -353,7 +353,7 @@ static status local_run_init(struct local_run *run, struct error *err)
             arena_array(&run->arena, uint32_t, run->options.files[i].chunk_count + 1);
         if (run->chunk_lines[i] == NULL ||
             !tally_init(&run->tallies[i], plan->tables[i].schema.count, &run->arena)) {
-            return error_set(err, STATUS_MEMORY, "out of memory");
+            return error_memory(err);
         }
     }
     for (uint32_t i = 0; i < plan->scan_count; i++) {
@@ -371,7 +371,7 @@ status local_run_create(const struct local_options *options, struct local_run **
                         struct error *err)
 {
     struct local_run *run = memory_alloc(options->budget, sizeof *run);
-    if (run == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+    if (run == NULL) return error_memory(err);
     *run = (struct local_run){.options = *options, .plan = options->plan};
     if (run->options.thread_count == 0) run->options.thread_count = 1;
     if (run->options.thread_count > JOB_THREADS_MAX) run->options.thread_count = JOB_THREADS_MAX;

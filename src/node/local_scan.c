@@ -263,8 +263,7 @@ static void *scan_thread(void *argument)
     struct scan_worker *workers = arena_array(&arena, struct scan_worker, work->scan_count);
     struct pipeline_output *outputs = local_outputs_new(run, &arena);
     status result = STATUS_OK;
-    if (workers == NULL || outputs == NULL)
-        result = error_set(&err, STATUS_MEMORY, "out of memory");
+    if (workers == NULL || outputs == NULL) result = error_memory(&err);
     if (result == STATUS_OK) result = chunk_reader_create(run->options.budget, &reader, &err);
     if (result == STATUS_OK) result = scan_items(work, workers, reader, outputs, &arena, &err);
     if (result != STATUS_OK) local_run_fail(run, &err);
@@ -286,7 +285,7 @@ status local_run_scans(struct local_run *run, uint32_t phase, struct error *err)
         .first_items = arena_array(&run->arena, uint64_t, plan->scan_count + 1),
     };
     if (work.scans == NULL || work.first_items == NULL) {
-        return error_set(err, STATUS_MEMORY, "out of memory");
+        return error_memory(err);
     }
     for (uint32_t i = 0; i < plan->scan_count; i++) {
         const struct scan *scan = &plan->scans[i];

@@ -102,7 +102,7 @@ static status decode_texts(struct buf_reader *reader, const uint32_t *ends, uint
     const char *bytes = get_padded(reader, size);
     if (reader->failed || !ends_ascend(ends, count, size)) return corrupt(err, "texts");
     struct text *texts = arena_alloc(arena, (count + 1) * sizeof *texts, alignof(struct text));
-    if (texts == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+    if (texts == NULL) return error_memory(err);
     uint32_t start = 0;
     for (uint64_t i = 0; i < count; i++) {
         texts[i] = (struct text){bytes + start, ends[i] - start};
@@ -126,7 +126,7 @@ static status decode_lists(struct buf_reader *reader, const uint32_t *ends, uint
     column->lists = arena_array(arena, struct list, (size_t)row_count + 1);
     column->child = arena_new(arena, struct column);
     if (column->lists == NULL || column->child == NULL) {
-        return error_set(err, STATUS_MEMORY, "out of memory");
+        return error_memory(err);
     }
     uint32_t start = 0;
     for (uint32_t i = 0; i < row_count; i++) {
@@ -217,7 +217,7 @@ status batch_decode(const unsigned char *bytes, size_t size, struct schema schem
         return corrupt(err, "too many rows");
     }
     struct column *columns = arena_array(arena, struct column, (size_t)column_count + 1);
-    if (columns == NULL) return error_set(err, STATUS_MEMORY, "out of memory");
+    if (columns == NULL) return error_memory(err);
     for (uint32_t i = 0; i < column_count; i++) {
         TRY(decode_column(&reader, (uint32_t)row_count, schema.fields[i].type, arena, &columns[i],
                           err));
