@@ -178,10 +178,13 @@ static status scan_check_lengths(struct chunk_scan *scan, struct error *err)
         struct chunk_fields fields = scan_fields(scan, column, 0, scan->index.row_count);
         for (uint32_t row = 0; row < fields.count; row++) {
             struct text raw = chunk_field_raw(&fields, row);
-            if (raw.size <= scan->field_limit) continue;
+            /* The quotes around a field are not part of it. */
+            uint32_t quotes = raw.size >= 2 && raw.bytes[0] == '"' ? 2 : 0;
+            uint32_t size = raw.size - quotes;
+            if (size <= scan->field_limit) continue;
             scan->error_offset = (uint32_t)(raw.bytes - scan->chunk.bytes);
             return error_set(err, STATUS_LIMIT,
-                             "a field has %u bytes; the limit is %u, see --field-limit", raw.size,
+                             "a field has %u bytes; the limit is %u, see --field-limit", size,
                              scan->field_limit);
         }
     }

@@ -503,6 +503,10 @@ static void a_field_beyond_the_limit_is_refused_if_somebody_looks(void **state)
     assert_int_equal(begin_example(&used, 8, &offset), STATUS_OK);
     struct example unused = small_example(bytes, false);
     assert_int_equal(begin_example(&unused, 7, &offset), STATUS_OK);
+    char quoted_bytes[] = "1,x\n2,\"abc\nefgh\"\n";
+    struct example quoted = small_example(quoted_bytes, true);
+    assert_int_equal(begin_example(&quoted, 8, &offset), STATUS_OK);
+    assert_int_equal(begin_example(&quoted, 7, &offset), STATUS_LIMIT);
     char long_number[] = "1,x\n000000002,a\n";
     struct example checked = small_example(long_number, false);
     checked.used[0] = false;
