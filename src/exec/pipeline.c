@@ -211,13 +211,17 @@ struct pairs {
     uint32_t count;
 };
 
+static bool is_set(const atomic_bool *flag)
+{
+    return flag != NULL && atomic_load(flag);
+}
+
 /* Gathers both halves and pushes them on. */
 static status push_pairs(struct pipeline_run *run, uint32_t index, const struct batch *batch,
                          const struct batch *other, struct pairs *pairs, struct error *err)
 {
     if (pairs->count == 0) return STATUS_OK;
-    const atomic_bool *stopped = run->finished->stopped;
-    if (stopped != NULL && atomic_load(stopped)) {
+    if (is_set(run->finished->stopped) || is_set(run->finished->cancelled)) {
         return error_set(err, STATUS_CANCELLED, "interrupted");
     }
     struct arena_mark mark = arena_mark(&run->batch_arena);

@@ -28,7 +28,9 @@ enum { PIPELINE_ROWS = 2048 }; /* At most so many rows in one push. */
 struct finished {
     const struct value *scalars;
     const struct side_table *sides;
-    const atomic_bool *stopped; /* Looked at where few rows become many; may be NULL. */
+    /* Looked at where few rows become many; either may be NULL. */
+    const atomic_bool *stopped;   /* Another thread has failed. */
+    const atomic_bool *cancelled; /* The user wants no more. */
 };
 
 /* Fills columns of the source's batches when they are first needed. */

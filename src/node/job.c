@@ -405,16 +405,7 @@ status job_run_with(struct job *job, const struct local_options *extra, struct e
     options.field_limit = job->options.field_limit;
     options.budget = &job->budget;
     struct local_run *run;
-    if (local_run_create(&options, &run, err) != STATUS_OK) {
-        /* Named already when a query's stage was to blame. */
-        if (err->code != STATUS_MEMORY || strstr(err->text, "--memory-limit") != NULL) {
-            return err->code;
-        }
-        return error_set(
-            err, STATUS_MEMORY,
-            "the memory limit of %zu bytes is too small to begin; raise --memory-limit",
-            job->budget.limit_bytes);
-    }
+    TRY(local_run_create(&options, &run, err));
     status result = local_run_execute(run, err);
     struct error book_error;
     status booked = local_run_books(run, &job->arena, &job->books, &book_error);

@@ -59,13 +59,17 @@ bool local_run_stops(struct local_run *run)
 
 status local_run_memory(const struct local_run *run, const char *who, struct error *err)
 {
+    static const char *const units[] = {"bytes", "KiB", "MiB"};
     size_t limit = run->options.budget->limit_bytes;
-    bool is_whole = limit % ((size_t)1 << 20) == 0; /* Of MiB. */
+    size_t unit = 0;
+    for (; unit < 2 && limit % 1024 == 0; unit++) {
+        limit /= 1024;
+    }
     return error_set(
         err, STATUS_MEMORY,
         "%s: the memory limit of %zu %s is reached; raise --memory-limit, or ask fewer "
         "queries at once with --query",
-        who, limit >> (is_whole ? 20 : 10), is_whole ? "MiB" : "KiB");
+        who, limit, units[unit]);
 }
 
 status local_run_blame(const struct local_run *run, uint32_t query, const char *where,
@@ -341,10 +345,12 @@ static status local_run_init(struct local_run *run, struct error *err)
     if (run->folds == NULL || run->scalars == NULL || run->sides == NULL || run->tallies == NULL ||
         run->chunk_lines == NULL || run->sent == NULL || run->maps == NULL ||
         run->fold_totals == NULL) {
-        return error_memory(err);
+        return local_run_memory(run, "preparing the job", err);
     }
-    run->finished =
-        (struct finished){.scalars = run->scalars, .sides = run->sides, .stopped = &run->stopped};
+    run->finished = (struct finished){.scalars = run->scalars,
+                                      .sides = run->sides,
+                                      .stopped = &run->stopped,
+                                      .cancelled = run->options.cancelled};
     run->edges.folds = run->folds;
     run->edges.budget = run->options.budget;
     run->edges.options = &run->options;
@@ -353,7 +359,7 @@ static status local_run_init(struct local_run *run, struct error *err)
             arena_array(&run->arena, uint32_t, run->options.files[i].chunk_count + 1);
         if (run->chunk_lines[i] == NULL ||
             !tally_init(&run->tallies[i], plan->tables[i].schema.count, &run->arena)) {
-            return error_memory(err);
+            return local_run_memory(run, "preparing the job", err);
         }
     }
     for (uint32_t i = 0; i < plan->scan_count; i++) {
@@ -370,7 +376,9 @@ static status local_run_init(struct local_run *run, struct error *err)
 status local_run_create(const struct local_options *options, struct local_run **out_run,
                         struct error *err)
 {
-    struct local_run *run = memory_alloc(options->budget, sizeof *run);
+    /* Outside the budget: it has one size, and names the limit when that is too small for the rest.
+     */
+    struct local_run *run = memory_alloc(NULL, sizeof *run);
     if (run == NULL) return error_memory(err);
     *run = (struct local_run){.options = *options, .plan = options->plan};
     if (run->options.thread_count == 0) run->options.thread_count = 1;
@@ -441,5 +449,5 @@ void local_run_destroy(struct local_run *run)
     pthread_mutex_destroy(&room->lock);
     pthread_mutex_destroy(&run->lock);
     arena_done(&run->arena);
-    memory_free(run->options.budget, run, sizeof *run);
+    memory_free(NULL, run, sizeof *run);
 }

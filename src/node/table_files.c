@@ -152,8 +152,8 @@ struct header {
 /* What a header of one field may really be. */
 static const char *header_advice(struct header header)
 {
+    if (header.count != 1 || header.names[0].size < 2) return "";
     struct text only = header.names[0];
-    if (header.count != 1 || only.size < 2) return "";
     static const struct {
         const char *bytes;
         const char *advice;

@@ -647,6 +647,27 @@ def _(folder):
         assert not (folder / "out").exists()
 
 
+@test("SIGINT is heard while a join makes many rows of few")
+def _(folder):
+    rows = "a,b\n" + "".join(f"{i},x\n" for i in range(5000))
+    analysis, data = make(folder, queries={"q1": "SELECT count(*) FROM t x, t y, t z"},
+                          files={"t.csv": rows})
+    for threads in ("1", "2"):
+        process = subprocess.Popen([MILLRACE, "run", str(analysis), str(data),
+                                    "--output", str(folder / "out"), "--threads", threads],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=environment())
+        time.sleep(0.5)  # Nobody has so long a breath: undisturbed it takes many minutes.
+        equal(process.poll(), None)
+        process.send_signal(signal.SIGINT)
+        try:
+            _, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+        equal(process.returncode, 1)
+        has(err.decode(), "millrace: interrupted")
+
+
 # --- explain and gen. ---
 
 @test("explain draws text, valid JSON and DOT, with and without data")
