@@ -11,7 +11,8 @@ import shutil
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LIBRARIES = ["libc6-dev", "libcmocka-dev", "libcurl4-openssl-dev", "libpcre2-dev", "libxxhash-dev"]
+LIBRARIES = ["libc6-dev", "libcmocka-dev", "libcurl4-openssl-dev", "libinih-dev",
+             "libjansson-dev", "libmicrohttpd-dev", "libpcre2-dev", "librabbitmq-dev", "libxxhash-dev"]
 
 # What runs here: (name of the other architecture in gcc and qemu, in Debian)
 OTHER = {"x86_64": ("aarch64", "arm64"), "aarch64": ("x86_64", "amd64")}
@@ -37,7 +38,8 @@ def sysroot():
     debian = OTHER.get(platform.machine(), OTHER["aarch64"])[1]
     home = ROOT / "build" / "cross" / debian
     done = home / "sysroot"
-    if done.exists():
+    listed = home / "libraries"
+    if done.exists() and listed.exists() and listed.read_text() == " ".join(LIBRARIES):
         return done
     shutil.rmtree(home, ignore_errors=True)
     for name in ("state", "lists/partial", "cache", "archives/partial", "unpacked"):
@@ -63,6 +65,7 @@ Debug::NoLocking "true";
         subprocess.run(["dpkg", "-x", package, home / "unpacked"], check=True, capture_output=True)
     _relink(home / "unpacked")
     (home / "unpacked").rename(done)
+    listed.write_text(" ".join(LIBRARIES))
     return done
 
 

@@ -36,6 +36,8 @@ SHOWN_LINES = 120
 SLOW_THREADED = {"test_allocation"}
 # Unit tests that speak of threads run under ThreadSanitizer too.
 THREADED = re.compile(r"\b(pthread\w*|threads?|thread_count)\b", re.IGNORECASE)
+# End-to-end scripts that take the program as users have it: they make many runs, or a cluster.
+OPTIMISED = re.compile(r"test_(sim|cluster\w*)")
 # They begin with the real queries.
 SQL_FUZZERS = {"sql", "plan"}
 # What another instruction set could get wrong.
@@ -237,12 +239,15 @@ def all_suites(full):
     units = sorted((ROOT / "tests" / "unit").glob("*/test_*.c"))
     threaded = [path for path in units if THREADED.search(path.read_text(errors="replace"))
                 and (full or path.stem not in SLOW_THREADED)]
-    scripts = end_to_end_scripts()
+    every = [path for path in end_to_end_scripts() if full or not path.stem.endswith("_full")]
+    scripts = [path for path in every if not OPTIMISED.fullmatch(path.stem)]
+    optimised = [path for path in every if OPTIMISED.fullmatch(path.stem)]
     oracle = sorted((ROOT / "tests" / "oracle").glob("test_*.py"))
     return [
         *style_suites(),
         *unit_suites("asan", "unit/", units, full, before),
         *script_suites("asan", "e2e/", scripts, limit_s),
+        *script_suites("release", "e2e/", optimised, FULL_LIMIT_S if full else ORACLE_LIMIT_S),
         *script_suites("release", "oracle/", oracle, FULL_LIMIT_S if full else ORACLE_LIMIT_S),
         *fuzz_suites(full, before),
         *unit_suites("tsan", "tsan/", threaded, full, before),

@@ -5,6 +5,37 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const status_names[STATUS_NAMES] = {
+    [STATUS_OK] = "ok",
+    [STATUS_MEMORY] = "memory",
+    [STATUS_LIMIT] = "limit",
+    [STATUS_INPUT] = "input",
+    [STATUS_SQL] = "sql",
+    [STATUS_OVERFLOW] = "overflow",
+    [STATUS_USAGE] = "usage",
+    [STATUS_IO] = "io",
+    [STATUS_CORRUPT] = "corrupt",
+    [STATUS_CANCELLED] = "cancelled",
+    [STATUS_UNREACHABLE] = "unreachable",
+    [STATUS_INTERNAL] = "internal",
+};
+
+const char *status_name(status code)
+{
+    return (unsigned)code < STATUS_NAMES ? status_names[code] : status_names[STATUS_INTERNAL];
+}
+
+bool status_of_name(const char *name, status *out)
+{
+    for (unsigned code = 0; code < STATUS_NAMES; code++) {
+        if (strcmp(status_names[code], name) == 0) {
+            *out = (status)code;
+            return true;
+        }
+    }
+    return false;
+}
+
 void error_write(struct error *err, status code, const char *format, ...)
 {
     va_list arguments;

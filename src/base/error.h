@@ -6,6 +6,8 @@
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
+#include <stdbool.h>
+
 #define MUST_USE            __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a)   __attribute__((format(printf, f, a)))
 #define ALWAYS_INLINE       static inline __attribute__((always_inline))
@@ -14,19 +16,26 @@
 
 typedef enum {
     STATUS_OK = 0,
-    STATUS_MEMORY,    /* An allocation failed or a budget is used up. */
-    STATUS_LIMIT,     /* Some other configured limit was reached. */
-    STATUS_INPUT,     /* The user's data cannot be read as it claims to be. */
-    STATUS_SQL,       /* The user's SQL is wrong; the text shows line and caret. */
-    STATUS_OVERFLOW,  /* A computed value does not fit its type. */
-    STATUS_USAGE,     /* Wrong command line. */
-    STATUS_IO,        /* The system refused: file, disk, network. */
-    STATUS_CORRUPT,   /* Encoded bytes are not what an encoder wrote. */
-    STATUS_CANCELLED, /* Somebody asked us to stop. */
-    STATUS_INTERNAL   /* The books do not balance: a defect of ours. */
+    STATUS_MEMORY,      /* An allocation failed or a budget is used up. */
+    STATUS_LIMIT,       /* Some other configured limit was reached. */
+    STATUS_INPUT,       /* The user's data cannot be read as it claims to be. */
+    STATUS_SQL,         /* The user's SQL is wrong; the text shows line and caret. */
+    STATUS_OVERFLOW,    /* A computed value does not fit its type. */
+    STATUS_USAGE,       /* Wrong command line. */
+    STATUS_IO,          /* The system refused: file, disk, network. */
+    STATUS_CORRUPT,     /* Encoded bytes are not what an encoder wrote. */
+    STATUS_CANCELLED,   /* Somebody asked us to stop. */
+    STATUS_UNREACHABLE, /* No gateway of the cluster was of use: later it may be. */
+    STATUS_INTERNAL     /* The books do not balance: a defect of ours. */
 } status;
 
-enum { ERROR_TEXT_SIZE = 2048 };
+enum { ERROR_TEXT_SIZE = 2048, STATUS_NAMES = STATUS_INTERNAL + 1 };
+
+/* "input", "usage": what a program can tell failures apart by. */
+extern const char *const status_names[STATUS_NAMES];
+const char *status_name(status code);
+/* False, and *out is left alone: no status has that name. */
+bool status_of_name(const char *name, status *out);
 
 struct error {
     status code;

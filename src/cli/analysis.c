@@ -109,3 +109,19 @@ status analysis_find(const char *name, struct arena *arena, const char **out_dir
     *out_dir = name;
     return STATUS_OK;
 }
+
+status analysis_list(struct arena *arena, struct analysis **out, uint32_t *out_count,
+                     struct error *err)
+{
+    struct names names = {0};
+    names_collect(&names, arena);
+    struct analysis *list = arena_array(arena, struct analysis, (size_t)names.count + 1);
+    if (list == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < names.count; i++) {
+        list[i].name = names.names[i];
+        TRY(analysis_find(names.names[i], arena, &list[i].folder, err));
+    }
+    *out = list;
+    *out_count = names.count;
+    return STATUS_OK;
+}

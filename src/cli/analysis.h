@@ -11,4 +11,13 @@
 MUST_USE status analysis_find(const char *name, struct arena *arena, const char **out_dir,
                               struct error *err);
 
+struct analysis {
+    const char *name;
+    const char *folder;
+};
+
+/* All that have a name, in the order of names. Lives in the arena. */
+MUST_USE status analysis_list(struct arena *arena, struct analysis **out, uint32_t *out_count,
+                              struct error *err);
+
 #endif

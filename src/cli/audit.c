@@ -3,10 +3,11 @@
 
 #include <inttypes.h>
 
+#include "cli/grid.h"
 #include "data/print_table.h"
 #include "data/print_text.h"
 
-enum { REASONS_SHOWN = 3, TABLE_TEXT_WIDTH = 40, TERMINAL_TEXT_WIDTH = 20 };
+enum { REASONS_SHOWN = 3, TABLE_TEXT_WIDTH = 40 };
 
 /* --- JSON. --- */
 
@@ -93,12 +94,23 @@ static void json_stages(const struct books *books, struct buf *out)
     buf_put_u8(out, ']');
 }
 
-void audit_json(const struct books *books, struct buf *out)
+static void json_facts(const struct books *books, struct buf *out)
 {
     buf_format(out, "{\"balanced\":%s,", books->balanced ? "true" : "false");
     json_tables(books, out);
     buf_put_u8(out, ',');
     json_stages(books, out);
+}
+
+void audit_facts(const struct books *books, struct buf *out)
+{
+    json_facts(books, out);
+    buf_put_u8(out, '}');
+}
+
+void audit_json(const struct books *books, struct buf *out)
+{
+    json_facts(books, out);
     buf_format(out,
                ",\"history\":{\"seconds\":%.6f,\"cpu_seconds\":%.6f,\"threads\":%" PRIu32
                ",\"peak_memory\":%" PRIu64 "}}",
@@ -194,10 +206,14 @@ static void put_run(const struct books *books, struct buf *out)
     terminal_put_seconds(books->elapsed_seconds, out);
     buf_format(out, ", %.0f MB/s, ", (double)books->bytes_read / seconds / 1e6);
     print_count((uint64_t)((double)records / seconds), out);
-    buf_format(out, " rows/s, %" PRIu32 " thread%s, ", books->thread_count,
-               books->thread_count == 1 ? "" : "s");
-    terminal_put_bytes(books->peak_memory_bytes, out);
-    buf_put_string(out, " of memory\n");
+    buf_put_string(out, " rows/s");
+    if (books->thread_count > 0) { /* Of a cluster it is not known here. */
+        buf_format(out, ", %" PRIu32 " thread%s, ", books->thread_count,
+                   books->thread_count == 1 ? "" : "s");
+        terminal_put_bytes(books->peak_memory_bytes, out);
+        buf_put_string(out, " of memory");
+    }
+    buf_put_u8(out, '\n');
 }
 
 void audit_short(const struct books *books, struct buf *out)
@@ -221,70 +237,12 @@ void audit_short(const struct books *books, struct buf *out)
 
 /* --- The long form. --- */
 
-/* A batch under construction: TEXT and INT columns, filled row by row. */
-struct grid {
-    struct schema schema;
-    struct batch batch;
-    struct arena *arena;
-    bool failed;
-};
-
-static void grid_init(struct grid *grid, const struct field *fields, uint32_t field_count,
-                      uint32_t row_capacity, struct arena *arena)
-{
-    *grid = (struct grid){.schema = {fields, field_count}, .arena = arena};
-    grid->batch.column_count = field_count;
-    grid->batch.columns = arena_array(arena, struct column, field_count);
-    grid->failed = grid->batch.columns == NULL;
-    for (uint32_t i = 0; i < field_count && !grid->failed; i++) {
-        struct column *column = &grid->batch.columns[i];
-        column->type = fields[i].type;
-        column->data = fields[i].type.kind == TYPE_TEXT
-                           ? (void *)arena_array(arena, struct text, (size_t)row_capacity + 1)
-                           : (void *)arena_array(arena, int64_t, (size_t)row_capacity + 1);
-        grid->failed = column->data == NULL;
-    }
-}
-
-static void grid_text(struct grid *grid, uint32_t column, struct text value)
-{
-    if (!grid->failed) grid->batch.columns[column].texts[grid->batch.row_count] = value;
-}
-
-static void grid_count(struct grid *grid, uint32_t column, uint64_t value)
-{
-    if (!grid->failed) grid->batch.columns[column].ints[grid->batch.row_count] = (int64_t)value;
-}
-
-static void grid_draw(struct grid *grid, const char *title, struct terminal terminal,
-                      struct buf *out)
-{
-    struct print_table_options options = {
-        .line_width = terminal.width,
-        .text_width = terminal.is_terminal ? TERMINAL_TEXT_WIDTH : TABLE_TEXT_WIDTH,
-        .row_limit = PRINT_TABLE_ALL_ROWS,
-        .color = terminal.color,
-        .plain = true,
-    };
-    struct print_table table;
-    print_table_init(&table, &grid->schema, options);
-    if (!grid->failed) print_table_add(&table, &grid->batch);
-    print_table_finish(&table, text_of(title), out);
-    print_table_done(&table);
-    if (grid->failed) out->failed = true;
-}
-
-#define FIELD(title, of)                                                                           \
-    {                                                                                              \
-        .name = {(title), sizeof(title) - 1}, .type = {.kind = TYPE_##of }                         \
-    }
-
 static void full_tables(const struct books *books, struct terminal terminal, struct arena *arena,
                         struct buf *out)
 {
-    static const struct field fields[] = {FIELD("table", TEXT), FIELD("files", INT),
-                                          FIELD("bytes", INT), FIELD("records", INT),
-                                          FIELD("kept", INT)};
+    static const struct field fields[] = {GRID_FIELD("table", TEXT), GRID_FIELD("files", INT),
+                                          GRID_FIELD("bytes", INT), GRID_FIELD("records", INT),
+                                          GRID_FIELD("kept", INT)};
     struct grid grid;
     grid_init(&grid, fields, sizeof fields / sizeof fields[0], books->table_count, arena);
     for (uint32_t i = 0; i < books->table_count; i++) {
@@ -294,7 +252,7 @@ static void full_tables(const struct books *books, struct terminal terminal, str
         grid_count(&grid, 2, table->byte_count);
         grid_count(&grid, 3, table->record_count);
         grid_count(&grid, 4, table->kept_count);
-        grid.batch.row_count++;
+        grid_row(&grid);
     }
     grid_draw(&grid, "tables", terminal, out);
 }
@@ -349,9 +307,10 @@ static void full_lines(const struct books *books, struct terminal terminal, stru
 static void full_stages(const struct books *books, struct terminal terminal, struct arena *arena,
                         struct buf *out)
 {
-    static const struct field fields[] = {
-        FIELD("query", TEXT),  FIELD("stage", TEXT),   FIELD("#", INT),        FIELD("what", TEXT),
-        FIELD("rows in", INT), FIELD("rows out", INT), FIELD("malformed", INT)};
+    static const struct field fields[] = {GRID_FIELD("query", TEXT),   GRID_FIELD("stage", TEXT),
+                                          GRID_FIELD("#", INT),        GRID_FIELD("what", TEXT),
+                                          GRID_FIELD("rows in", INT),  GRID_FIELD("rows out", INT),
+                                          GRID_FIELD("malformed", INT)};
     struct grid grid;
     grid_init(&grid, fields, sizeof fields / sizeof fields[0], books->stage_count, arena);
     for (uint32_t i = 0; i < books->stage_count; i++) {
@@ -363,7 +322,7 @@ static void full_stages(const struct books *books, struct terminal terminal, str
         grid_count(&grid, 4, stage->rows_in);
         grid_count(&grid, 5, stage->rows_out);
         grid_count(&grid, 6, stage->malformed);
-        grid.batch.row_count++;
+        grid_row(&grid);
     }
     grid_draw(&grid, "stages", terminal, out);
 }
@@ -372,9 +331,9 @@ static void full_edges(const struct books *books, struct terminal terminal, stru
                        struct buf *out)
 {
     static const struct field fields[] = {
-        FIELD("query", TEXT),       FIELD("from", INT),      FIELD("to", INT),
-        FIELD("batches sent", INT), FIELD("applied", INT),   FIELD("rows sent", INT),
-        FIELD("rows applied", INT), FIELD("balanced", TEXT),
+        GRID_FIELD("query", TEXT),       GRID_FIELD("from", INT),      GRID_FIELD("to", INT),
+        GRID_FIELD("batches sent", INT), GRID_FIELD("applied", INT),   GRID_FIELD("rows sent", INT),
+        GRID_FIELD("rows applied", INT), GRID_FIELD("balanced", TEXT),
     };
     struct grid grid;
     grid_init(&grid, fields, sizeof fields / sizeof fields[0], books->edge_count, arena);
@@ -388,7 +347,7 @@ static void full_edges(const struct books *books, struct terminal terminal, stru
         grid_count(&grid, 5, edge->sent.row_count);
         grid_count(&grid, 6, edge->applied.row_count);
         grid_text(&grid, 7, edge->balanced ? TEXT_LITERAL("yes") : TEXT_LITERAL("NO"));
-        grid.batch.row_count++;
+        grid_row(&grid);
     }
     grid_draw(&grid, "edges", terminal, out);
 }

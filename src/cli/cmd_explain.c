@@ -4,13 +4,23 @@
 #include "cli/interrupt.h"
 #include "sql/explain.h"
 
-enum { EXPLAIN_QUERY, EXPLAIN_SET, EXPLAIN_DOT, EXPLAIN_JSON, EXPLAIN_OPTIONS };
+enum {
+    EXPLAIN_QUERY,
+    EXPLAIN_SET,
+    EXPLAIN_SIDE_TABLE_LIMIT,
+    EXPLAIN_DOT,
+    EXPLAIN_JSON,
+    EXPLAIN_OPTIONS
+};
 
 static const struct option_spec explain_options[EXPLAIN_OPTIONS] = {
-    [EXPLAIN_QUERY] = {"query", "q1,q3", "only these queries; default: all of the analysis", true},
-    [EXPLAIN_SET] = {"set", "NAME=VALUE", "a parameter of the analysis; may be repeated", true},
-    [EXPLAIN_DOT] = {"dot", NULL, "for graphviz", false},
-    [EXPLAIN_JSON] = {"json", NULL, "for programs", false},
+    [EXPLAIN_QUERY] = {"query", "q1,q3", "only these queries; default: all of the analysis", true,
+                       0},
+    [EXPLAIN_SET] = {"set", "NAME=VALUE", "a parameter of the analysis; may be repeated", true, 0},
+    [EXPLAIN_SIDE_TABLE_LIMIT] = {"side-table-limit", "SIZE",
+                                  "as of run and submit; default: 256MiB", false, 0},
+    [EXPLAIN_DOT] = {"dot", NULL, "for graphviz", false, 0},
+    [EXPLAIN_JSON] = {"json", NULL, "for programs", false, 0},
 };
 
 static const struct command_spec explain_spec = {
@@ -44,6 +54,11 @@ static status open_job(const struct options *options, struct arena *arena, struc
     TRY(command_settings(options, EXPLAIN_SET, arena, &job, err));
     TRY(analysis_find(options->arguments[0], arena, &job.analysis_dir, err));
     if (options->argument_count > 1) job.data_dir = options->arguments[1];
+    const char *side = options_value(options, EXPLAIN_SIDE_TABLE_LIMIT);
+    if (side != NULL) {
+        struct option_range any = {1, INT64_MAX};
+        TRY(option_size("side-table-limit", side, any, &job.side_table_limit, err));
+    }
     return job_open(&job, out_job, err);
 }
 

@@ -10,10 +10,10 @@
 enum { GEN_SCALE, GEN_SEED, GEN_QUIET, GEN_OPTIONS };
 
 static const struct option_spec gen_options_given[GEN_OPTIONS] = {
-    [GEN_SCALE] = {"scale", "X", "size: 1 (default) is like the real data, 0.01 a hundredth",
-                   false},
-    [GEN_SEED] = {"seed", "N", "other data for another number; default: 1", false},
-    [GEN_QUIET] = {"quiet", NULL, "no progress and no summary; errors only", false},
+    [GEN_SCALE] = {"scale", "X", "size: 1 (default) is like the real data, 0.01 a hundredth", false,
+                   0},
+    [GEN_SEED] = {"seed", "N", "other data for another number; default: 1", false, 0},
+    [GEN_QUIET] = {"quiet", NULL, "no progress and no summary; errors only", false, 0},
 };
 
 static const struct command_spec gen_spec = {

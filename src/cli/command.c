@@ -10,35 +10,6 @@
 #include "cli/terminal.h"
 #include "data/print_text.h"
 
-const char *command_status_name(status code)
-{
-    switch (code) {
-    case STATUS_OK:
-        return "ok";
-    case STATUS_MEMORY:
-        return "memory";
-    case STATUS_LIMIT:
-        return "limit";
-    case STATUS_INPUT:
-        return "input";
-    case STATUS_SQL:
-        return "sql";
-    case STATUS_OVERFLOW:
-        return "overflow";
-    case STATUS_USAGE:
-        return "usage";
-    case STATUS_IO:
-        return "io";
-    case STATUS_CORRUPT:
-        return "corrupt";
-    case STATUS_CANCELLED:
-        return "cancelled";
-    case STATUS_INTERNAL:
-        return "internal";
-    }
-    return "internal";
-}
-
 int command_fail(const struct error *err, bool as_json)
 {
     if (terminal_of(STDERR_FILENO).color) {
@@ -53,8 +24,7 @@ int command_fail(const struct error *err, bool as_json)
     if (as_json) {
         struct buf object = {0};
         struct error ignored;
-        buf_format(&object,
-                   "{\"error\":{\"code\":\"%s\",\"message\":", command_status_name(err->code));
+        buf_format(&object, "{\"error\":{\"code\":\"%s\",\"message\":", status_name(err->code));
         print_json_string(text_of(err->text), &object);
         buf_put_string(&object, "}}\n");
         /* It was said on stderr already; an stdout that cannot be written to changes nothing. */
@@ -62,7 +32,8 @@ int command_fail(const struct error *err, bool as_json)
         (void)written;
         buf_done(&object);
     }
-    return err->code == STATUS_USAGE ? COMMAND_WRONG_USAGE : COMMAND_FAILED;
+    if (err->code == STATUS_USAGE) return COMMAND_WRONG_USAGE;
+    return err->code == STATUS_UNREACHABLE ? COMMAND_UNREACHABLE : COMMAND_FAILED;
 }
 
 int command_print(const struct buf *text)
@@ -80,6 +51,23 @@ int command_help(const struct command_spec *spec)
     options_help(spec, &text);
     int code = command_print(&text);
     buf_done(&text);
+    return code;
+}
+
+int command_simple(const struct command_spec *spec, command_body run, int argc, char *const *argv)
+{
+    struct arena arena = {0};
+    struct options options;
+    struct error err;
+    int code = COMMAND_ANSWERED;
+    status result = options_parse(spec, argc, argv, &arena, &options, &err);
+    if (result == STATUS_OK && options.help) {
+        code = command_help(spec);
+    } else {
+        if (result == STATUS_OK) result = run(&options, &arena, &err);
+        if (result != STATUS_OK) code = command_fail(&err, options_want_json(argc, argv));
+    }
+    arena_done(&arena);
     return code;
 }
 

@@ -11,7 +11,12 @@
 #include "node/job.h"
 
 /* Exit codes. */
-enum { COMMAND_ANSWERED = 0, COMMAND_FAILED = 1, COMMAND_WRONG_USAGE = 2 };
+enum {
+    COMMAND_ANSWERED = 0,
+    COMMAND_FAILED = 1,
+    COMMAND_WRONG_USAGE = 2,
+    COMMAND_UNREACHABLE = 3 /* No gateway of the cluster. */
+};
 
 struct command {
     const struct command_spec *spec;
@@ -22,6 +27,15 @@ struct command {
 extern const struct command command_run;
 extern const struct command command_explain;
 extern const struct command command_gen;
+extern const struct command command_submit;
+extern const struct command command_up;
+extern const struct command command_gateway;
+extern const struct command command_worker;
+extern const struct command command_status;
+extern const struct command command_jobs;
+extern const struct command command_cancel;
+extern const struct command command_clean;
+extern const struct command command_sim;
 
 /* Says what is wrong on stderr, and on stdout as JSON when that was asked for; gives the exit code.
  */
@@ -30,8 +44,11 @@ int command_fail(const struct error *err, bool as_json);
 int command_print(const struct buf *text);
 int command_help(const struct command_spec *spec);
 
-/* "input", "usage": what a program can tell failures apart by. */
-const char *command_status_name(status code);
+/* A whole command: parses, shows help, runs, tells a failure; gives the exit code. What `run` gets
+ * lives as long as it runs. */
+typedef status (*command_body)(const struct options *options, struct arena *arena,
+                               struct error *err);
+int command_simple(const struct command_spec *spec, command_body run, int argc, char *const *argv);
 
 /* --query a,b and --set name=value, given any number of times, as the job takes them. */
 MUST_USE status command_queries(const struct options *options, uint32_t option, struct arena *arena,

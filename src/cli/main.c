@@ -6,7 +6,11 @@
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 
-static const struct command *const commands[] = {&command_run, &command_explain, &command_gen};
+static const struct command *const commands[] = {
+    &command_run,    &command_explain, &command_gen,    &command_up,
+    &command_submit, &command_status,  &command_jobs,   &command_cancel,
+    &command_clean,  &command_gateway, &command_worker, &command_sim,
+};
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -20,10 +24,16 @@ static void put_overview(struct buf *out)
     buf_put_string(out, "\n`millrace help COMMAND` says more; `millrace --version` names the "
                         "version.\n\nexample:\n"
                         "  millrace gen movies /tmp/movies --scale 0.1\n"
-                        "  millrace run movies /tmp/movies\n\n"
+                        "  millrace run movies /tmp/movies\n"
+                        "or, with a cluster:\n"
+                        "  millrace up -c cluster.ini &\n"
+                        "  millrace submit movies /tmp/movies -g 127.0.0.1:7101\n\n"
                         "environment:\n"
-                        "  MILLRACE_ANALYSES  a folder with analyses of your own, found by name\n"
-                        "  NO_COLOR           when set, no colours on terminals\n");
+                        "  MILLRACE_ANALYSES       a folder with analyses of your own, found by "
+                        "name\n"
+                        "  MILLRACE_CLUSTER_TOKEN  what a cluster with a token wants to hear\n"
+                        "  MILLRACE_STATE_DIR      where `submit` keeps journals of its jobs\n"
+                        "  NO_COLOR                when set, no colours on terminals\n");
 }
 
 static int show_overview(void)

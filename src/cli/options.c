@@ -71,16 +71,36 @@ static status check_repeated(const struct command_spec *command, const struct op
     return STATUS_OK;
 }
 
-/* Takes the option at argv[at] and its value; *out_taken says how many words that were. */
+static status find_letter(const struct command_spec *command, const char *word,
+                          uint32_t *out_option, struct error *err)
+{
+    for (uint32_t i = 0; i < command->option_count; i++) {
+        if (command->options[i].letter == word[1] && word[2] == '\0') {
+            *out_option = i;
+            return STATUS_OK;
+        }
+    }
+    return error_set(err, STATUS_USAGE,
+                     "%s has no option `%s`; options are written --name\n"
+                     "`millrace help %s` lists them",
+                     command->name, word, command->name);
+}
+
+/* Takes the option at argv[0] and its value; *out_taken says how many words that were. */
 static status take_option(const struct command_spec *command, int argc, char *const *argv,
                           struct options *options, int *out_taken, struct error *err)
 {
-    const char *word = argv[0] + 2;
-    const char *equals = strchr(word, '=');
-    struct text name =
-        equals == NULL ? text_of(word) : (struct text){word, (uint32_t)(equals - word)};
+    bool is_long = argv[0][1] == '-';
+    const char *equals = is_long ? strchr(argv[0], '=') : NULL;
     uint32_t option = 0;
-    TRY(find_option(command, name, &option, err));
+    if (is_long) {
+        const char *word = argv[0] + 2;
+        struct text name =
+            equals == NULL ? text_of(word) : (struct text){word, (uint32_t)(equals - word)};
+        TRY(find_option(command, name, &option, err));
+    } else {
+        TRY(find_letter(command, argv[0], &option, err));
+    }
     TRY(check_repeated(command, options, option, err));
 
     const struct option_spec *spec = &command->options[option];
@@ -151,11 +171,6 @@ status options_parse(const struct command_spec *command, int argc, char *const *
         } else if (strcmp(argv[i], "--") == 0) {
             only_arguments = true;
             i++;
-        } else if (argv[i][1] != '-') {
-            return error_set(err, STATUS_USAGE,
-                             "%s has no option `%s`; options are written --name\n"
-                             "`millrace help %s` lists them",
-                             command->name, argv[i], command->name);
         } else {
             int taken = 0;
             TRY(take_option(command, argc - i, argv + i, &options, &taken, err));
@@ -196,7 +211,10 @@ void options_help(const struct command_spec *command, struct buf *out)
     for (uint32_t i = 0; i < command->option_count; i++) {
         const struct option_spec *spec = &command->options[i];
         char left[64];
-        (void)snprintf(left, sizeof left, "--%s%s%s", spec->name, spec->value != NULL ? " " : "",
+        char letter[8] = "";
+        if (spec->letter != '\0') (void)snprintf(letter, sizeof letter, "-%c, ", spec->letter);
+        (void)snprintf(left, sizeof left, "%s--%s%s%s", letter, spec->name,
+                       spec->value != NULL ? " " : "",
                        spec->value != NULL ? spec->value : ""); /* Our own names: they fit. */
         buf_format(out, "  %-32s %s\n", left, spec->help);
     }

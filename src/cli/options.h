@@ -1,7 +1,8 @@
 /* options.h - command lines: what a command takes, what was given, and its help text.
  *
- * Options are --name VALUE or --name=VALUE and may stand anywhere; after -- everything is an
- * argument. What a command does not know is refused with the name that was probably meant.
+ * Options are --name VALUE or --name=VALUE and may stand anywhere; those that have a letter may be
+ * written -l VALUE as well. After -- everything is an argument. What a command does not know is
+ * refused with the name that was probably meant.
  *
  * Memory: results live in the arena and point into argv.
  */
@@ -22,6 +23,7 @@ struct option_spec {
     const char *value; /* What the help text calls its value; NULL: it takes none. */
     const char *help;
     bool repeated; /* May be given more than once. */
+    char letter;   /* The short form; 0: none. */
 };
 
 struct command_spec {

@@ -83,6 +83,7 @@ static const struct plan_query *query_at_hand(const struct output *output)
 static status query_begin(struct output *output, struct error *err)
 {
     output->query++;
+    output->ended = false;
     output->query_rows = 0;
     const struct plan_query *query = query_at_hand(output);
     bool to_stdout = output->options.directory == NULL;
@@ -118,6 +119,8 @@ static status query_begin(struct output *output, struct error *err)
 static status query_end(struct output *output, struct error *err)
 {
     enum output_format format = output->options.format;
+    if (output->ended) return STATUS_OK;
+    output->ended = true;
     if (format == OUTPUT_TABLE) {
         print_table_finish(&output->table, query_at_hand(output)->name, &output->pending);
         print_table_done(&output->table);
@@ -206,6 +209,22 @@ status output_rows(struct output *output, uint32_t query, const struct batch *ba
     ASSERT((int64_t)query >= output->query);
     ASSERT(query < output->options.plan->query_count);
     return note_failure(output, rows_put(output, query, batch, err), err);
+}
+
+static status query_end_now(struct output *output, uint32_t query, struct error *err)
+{
+    TRY(advance(output, query, err));
+    TRY(query_end(output, err));
+    /* JSON is one object: nobody can use a part of it. */
+    bool is_wanted = output->options.directory == NULL && output->options.format != OUTPUT_JSON;
+    return is_wanted ? flush(output, err) : STATUS_OK;
+}
+
+status output_query_end(struct output *output, uint32_t query, struct error *err)
+{
+    ASSERT((int64_t)query >= output->query);
+    ASSERT(query < output->options.plan->query_count);
+    return note_failure(output, query_end_now(output, query, err), err);
 }
 
 static status finish_directory(struct output *output, const struct books *books, struct error *err)

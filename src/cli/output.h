@@ -1,6 +1,7 @@
 /* output.h - where answers go: stdout, or a file per query in a folder.
  *
- *     output_open -> output_rows* -> output_finish | output_discard -> output_close
+ *     output_open -> (output_rows* -> output_query_end?)* -> output_finish | output_discard
+ *         -> output_close
  *
  * In a folder everything is written under temporary names; output_finish brings it to the disk and
  * renames it into place, so an answer that is there is whole and its books balance. On stdout, rows
@@ -46,6 +47,7 @@ struct output {
     struct buf pending;       /* Printed, not yet written. */
     struct print_table table; /* Of the query at hand, when the format is OUTPUT_TABLE. */
     int64_t query;            /* The query at hand; -1 before the first. */
+    bool ended;               /* It has had its last row. */
     uint64_t query_rows;
     struct output_file *files; /* One per query, then audit.json. */
     uint32_t file_count;       /* Those that were begun. */
@@ -60,6 +62,8 @@ MUST_USE status output_open(struct output *output, const struct output_options *
 /* Queries come in ascending order. */
 MUST_USE status output_rows(struct output *output, uint32_t query, const struct batch *batch,
                             struct error *err);
+/* All rows of a query have come: what is printed for people and pipes goes out now. */
+MUST_USE status output_query_end(struct output *output, uint32_t query, struct error *err);
 MUST_USE status output_finish(struct output *output, const struct books *books, struct error *err);
 /* Throws away what is not in place, and the folder if it was made for this. */
 void output_discard(struct output *output);

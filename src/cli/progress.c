@@ -3,13 +3,16 @@
  */
 #include "cli/progress.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "cli/terminal.h"
 #include "io/clock.h"
 
-enum { BAR_WIDTH = 24 };
+enum { BAR_WIDTH = 24, BAR_NUMBER_WIDTH = 8, WORDS_SIZE = 256 };
 #define UPDATE_SECONDS 0.1
 #define FIRST_SECONDS  0.3 /* What ends sooner needs no bar. */
 
@@ -35,18 +38,46 @@ static void put_bar(struct buf *line, double share)
     buf_format(line, " %3.0f %%  ", share * 100);
 }
 
-void progress_update(struct progress *progress, uint64_t done_bytes, uint64_t total_bytes)
+/* Whether it is time for another look; then the line is begun. */
+static bool line_begin(struct progress *progress, struct buf *line)
 {
-    if (!progress->enabled) return;
+    if (!progress->enabled) return false;
     double now = clock_seconds();
-    if (now - progress->shown_seconds < UPDATE_SECONDS) return;
+    if (now - progress->shown_seconds < UPDATE_SECONDS) return false;
     progress->shown_seconds = now;
     progress->visible = true;
+    buf_format(line, "\r\033[K%s ", progress->verb);
+    return true;
+}
 
-    double elapsed = now - progress->start_seconds;
-    double rate = elapsed > 0 ? (double)done_bytes / elapsed : 0;
+void progress_show(struct progress *progress, double share, const char *format, ...)
+{
     struct buf line = {0};
-    buf_format(&line, "\r\033[K%s ", progress->verb);
+    if (!line_begin(progress, &line)) return;
+    char words[WORDS_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    uint32_t used = (uint32_t)strlen(progress->verb) + 1;
+    uint32_t bar = BAR_WIDTH + BAR_NUMBER_WIDTH;
+    if (size > 0 && used + bar + (uint32_t)size < progress->width) {
+        put_bar(&line, share < 1 ? share : 1);
+        used += bar;
+    }
+    /* A line that wraps could not be rewritten. */
+    int room = progress->width > used ? (int)(progress->width - used - 1) : 0;
+    buf_format(&line, "%.*s", room, words);
+    if (!line.failed) terminal_say_raw(&line);
+    buf_done(&line);
+}
+
+void progress_update(struct progress *progress, uint64_t done_bytes, uint64_t total_bytes)
+{
+    struct buf line = {0};
+    if (!line_begin(progress, &line)) return;
+    double elapsed = progress->shown_seconds - progress->start_seconds;
+    double rate = elapsed > 0 ? (double)done_bytes / elapsed : 0;
     if (total_bytes > 0) {
         double share = (double)done_bytes / (double)total_bytes;
         /* A line that wraps could not be rewritten. */

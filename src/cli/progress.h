@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
+
 struct progress {
     bool enabled; /* Off: all calls do nothing. */
     bool visible;
@@ -22,6 +24,9 @@ struct progress {
 void progress_start(struct progress *progress, const char *verb);
 /* A total of 0 is not known. */
 void progress_update(struct progress *progress, uint64_t done_bytes, uint64_t total_bytes);
+/* A bar for a share of 0 to 1, and words; with less room, words alone. They are cut to the line. */
+void progress_show(struct progress *progress, double share, const char *format, ...)
+    PRINTF_LIKE(3, 4);
 /* Takes the line away; the next update brings it back. */
 void progress_clear(struct progress *progress);
 

@@ -24,6 +24,7 @@
 #include "base/memory.h"
 #include "data/column.h"
 #include "plan/plan.h"
+#include "wire/account.h"
 
 enum { CHUNK_SCAN_ROWS = 2048 };
 
@@ -40,8 +41,6 @@ struct drop_count {
     uint64_t count;
     uint32_t first_offset; /* In the chunk, of the first such record. */
 };
-
-enum drop_reason { DROP_EMPTY, DROP_UNREADABLE, DROP_REASON_COUNT };
 
 struct chunk_tally {
     uint64_t record_count;

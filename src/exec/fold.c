@@ -35,7 +35,8 @@ struct fold_shard {
 
 uint32_t fold_shard_count(const struct fold *fold, uint32_t wanted)
 {
-    return fold->kind == FOLD_AGGREGATE && fold->key_count > 0 ? wanted : 1;
+    bool by_key = fold->kind == FOLD_AGGREGATE && fold->key_count > 0;
+    return by_key || fold->partitioned ? wanted : 1;
 }
 
 uint32_t fold_shard_of(uint64_t hash, uint32_t shard_count)
@@ -143,6 +144,7 @@ static status finish_join(struct fold_shard *shard, struct error *err)
         uint64_t hash;
         key_hash(&shard->rows, table.key_columns, key_count, (struct selection){&row, 1}, &hash);
         uint32_t found = side_table_find(&table, hash, &shard->rows, table.key_columns, row);
+        if (found == ROW_NONE && shard->fold->inner) continue;
         do {
             buf_put(&lefts, &row, sizeof row);
             buf_put(&rights, &found, sizeof found);

@@ -17,6 +17,7 @@
 #include "data/column.h"
 #include "exec/side_table.h"
 #include "plan/plan.h"
+#include "wire/account.h"
 
 struct fold_shard;
 
@@ -25,12 +26,6 @@ struct batch_identity {
     uint32_t input;
     uint32_t lane;
     uint64_t number;
-};
-
-struct fold_counts {
-    uint64_t rows_in;
-    uint64_t rows_out;    /* Known when it is finished, */
-    uint64_t batches_out; /* as is how many batches they are emitted in. */
 };
 
 /* How many shards a fold has when `wanted` could work at it: folds without a key have one. */

@@ -317,19 +317,47 @@ static status push_probe(struct pipeline_run *run, uint32_t index, const struct 
     return push_pairs(run, index, batch, &side->rows, pairs, err);
 }
 
+/* Rows that have come through all operators, to the shards their keys choose. */
+static status push_out(struct pipeline_run *run, const struct batch *batch,
+                       struct selection selection, struct error *err)
+{
+    if (run->pipeline->row_limit != 0) {
+        uint64_t room = run->pipeline->row_limit - run->builders[0].row_count;
+        if (selection.count > room) selection.count = (uint32_t)room;
+    }
+    if (run->shard_count == 1) {
+        builder_append(&run->builders[0], batch, selection);
+        return run->builders[0].failed ? error_memory(err) : STATUS_OK;
+    }
+    uint32_t key_count = run->pipeline->shard_keys;
+    ASSERT(key_count > 0 && selection.count <= PIPELINE_ROWS);
+    uint32_t *keys = arena_array(&run->batch_arena, uint32_t, key_count);
+    uint64_t *hashes = arena_array(&run->batch_arena, uint64_t, selection.count);
+    uint32_t *rows = arena_array(&run->batch_arena, uint32_t, selection.count);
+    if (keys == NULL || hashes == NULL || rows == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < key_count; i++) {
+        keys[i] = i;
+    }
+    key_hash(batch, keys, key_count, selection, hashes);
+    for (uint32_t shard = 0; shard < run->shard_count; shard++) {
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < selection.count; i++) {
+            if (fold_shard_of(hashes[i], run->shard_count) == shard) {
+                rows[count++] = selection_row(selection, i);
+            }
+        }
+        builder_append(&run->builders[shard], batch, (struct selection){rows, count});
+        if (run->builders[shard].failed) return error_memory(err);
+    }
+    return STATUS_OK;
+}
+
 /* Depth: the number of operators, which the parser bounds. */
 static status push_to(struct pipeline_run *run, uint32_t index, const struct batch *batch,
                       struct selection selection, struct error *err)
 {
     if (selection.count == 0) return STATUS_OK;
-    if (index == run->pipeline->op_count) {
-        if (run->pipeline->row_limit != 0) {
-            uint64_t room = run->pipeline->row_limit - run->builders[0].row_count;
-            if (selection.count > room) selection.count = (uint32_t)room;
-        }
-        builder_append(&run->builders[0], batch, selection);
-        return run->builders[0].failed ? error_memory(err) : STATUS_OK;
-    }
+    if (index == run->pipeline->op_count) return push_out(run, batch, selection, err);
     const struct op_run *op_run = &run->ops[index];
     switch (op_run->op->kind) {
     case OP_FILTER:

@@ -19,3 +19,17 @@ double clock_cpu_seconds(void)
 {
     return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
+
+uint64_t clock_ms(void)
+{
+    struct timespec time = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &time); /* As above. */
+    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
+}
+
+int64_t clock_wall_ms(void)
+{
+    struct timespec time = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &time); /* As above. */
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}

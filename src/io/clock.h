@@ -1,9 +1,14 @@
-/* clock.h - what time it is, for measuring only: no result depends on it. */
+/* clock.h - what time it is: no result depends on it. */
 #ifndef IO_CLOCK_H
 #define IO_CLOCK_H
 
+#include <stdint.h>
+
 /* Since some moment that stays the same while the machine is up; never goes back. */
 double clock_seconds(void);
+uint64_t clock_ms(void);
+/* Since 1970. */
+int64_t clock_wall_ms(void);
 /* Of all threads of this process, user and system. */
 double clock_cpu_seconds(void);
 

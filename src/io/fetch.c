@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/arena.h"
+#include "io/curl_library.h"
 #include "io/output_file.h"
 
 enum {
@@ -92,6 +93,7 @@ static status transfer(const char *url, struct download *download, struct fetch_
                        struct error *err)
 {
     char reason[CURL_ERROR_SIZE] = "";
+    TRY(curl_library_prepare(err));
     CURL *curl = curl_easy_init();
     if (curl == NULL) return error_memory(err);
     status result = STATUS_OK;

@@ -85,6 +85,16 @@ status file_open(const char *path, int *out_fd, struct file_info *out_info, stru
     return STATUS_OK;
 }
 
+status file_open_append(const char *path, int *out_fd, struct error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        return error_set(err, STATUS_IO, "cannot open %s: %s", path, strerror(errno));
+    }
+    *out_fd = fd;
+    return STATUS_OK;
+}
+
 void file_close(int fd)
 {
     if (fd >= 0) (void)close(fd); /* Nothing was written, so nothing can be lost. */

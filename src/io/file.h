@@ -28,6 +28,8 @@ struct file_info {
  * raised to the hard one before this fails. */
 MUST_USE status file_open(const char *path, int *out_fd, struct file_info *out_info,
                           struct error *err);
+/* For appending; made if it is not there. */
+MUST_USE status file_open_append(const char *path, int *out_fd, struct error *err);
 /* Accepts -1. */
 void file_close(int fd);
 

@@ -12,7 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
+#include "base/error.h"
 #include "base/text.h"
+#include "plan/plan.h"
+#include "wire/account.h"
+
+struct table_files;
 
 /* Records dropped, or values taken as NULL, for one column and reason. */
 struct book_line {
@@ -45,12 +51,6 @@ struct book_stage {
     uint64_t malformed; /* Lists that did not parse and counted as empty. */
 };
 
-struct book_end {
-    uint64_t batch_count;
-    uint64_t row_count;
-    uint64_t hash_sum; /* Of hashes of (lane, number, checksum): the same in any order. */
-};
-
 struct book_edge {
     struct text query;
     uint32_t from_stage;
@@ -75,5 +75,24 @@ struct books {
     uint32_t thread_count;
     uint64_t bytes_read;
 };
+
+/* What books are made from. */
+struct books_source {
+    const struct plan *plan;
+    const struct account *account;   /* Of the whole job. */
+    const struct table_files *files; /* By table. */
+    uint32_t *const *chunk_lines;    /* By table: the LF count of every chunk. */
+    const uint32_t *shard_counts;    /* By fold. */
+};
+
+/* Both ends of the edges that feed a fold agree, and they are all that the sources had. */
+MUST_USE status books_check_fold(const struct books_source *source, const struct fold *fold,
+                                 struct error *err);
+/* All of them, and every record is accounted for: only then there are answers. STATUS_INTERNAL
+ * otherwise. */
+MUST_USE status books_check(const struct books_source *source, struct error *err);
+/* Fills in tables, stages and edges, as far as the account goes; memory from the arena. */
+MUST_USE status books_make(const struct books_source *source, struct arena *arena,
+                           struct books *out_books, struct error *err);
 
 #endif

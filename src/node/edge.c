@@ -7,19 +7,15 @@
 #include "node/edge.h"
 
 #include "base/assert.h"
-#include "base/hash.h"
 #include "exec/kept_rows.h"
 #include "wire/batch_codec.h"
 
-void book_end_add(struct book_end *end, uint32_t shard, struct batch_identity identity,
+static void count(struct book_end *end, uint32_t shard, struct batch_identity identity,
                   uint64_t row_count, const struct buf *bytes)
 {
-    uint64_t hash = hash_u64((uint64_t)identity.lane << 32 | shard);
-    hash = hash_combine(hash, identity.number);
-    hash = hash_combine(hash, hash_bytes(bytes->bytes, bytes->size));
-    end->batch_count++;
-    end->row_count += row_count;
-    end->hash_sum += hash;
+    struct batch_place place = {.lane = identity.lane, .shard = shard, .number = identity.number};
+    struct text text = {(const char *)bytes->bytes, (uint32_t)bytes->size};
+    book_end_add(end, place, row_count, text);
 }
 
 /* ---- streaming ---- */
@@ -97,7 +93,7 @@ static status apply(struct edges *edges, const struct pipeline *pipeline, uint32
     struct book_end *applied = &run->applied[identity.input * run->shard_count + shard];
     struct book_end end = {0};
     uint64_t rows = 0;
-    book_end_add(&end, shard, identity, 0, bytes);
+    count(&end, shard, identity, 0, bytes);
     status result;
     if (run->stream != NULL) {
         result = rows_in(run->fold->input, bytes, edges->budget, &rows, err);
@@ -171,7 +167,7 @@ status edge_deliver(struct edges *edges, const struct pipeline *pipeline, uint32
         tamper = edges->options->tamper(pipeline->id, shard, identity.number);
     }
     if (tamper != TAMPER_FORGET) {
-        book_end_add(sent, shard, identity, output->row_count, &output->bytes);
+        count(sent, shard, identity, output->row_count, &output->bytes);
     }
     status result = STATUS_OK;
     switch (tamper) {

@@ -59,10 +59,6 @@ struct edges {
     struct waiting_room waiting;
 };
 
-/* Counts one end: lane, shard and number are part of it, so that batches can't be swapped. */
-void book_end_add(struct book_end *end, uint32_t shard, struct batch_identity identity,
-                  uint64_t row_count, const struct buf *bytes);
-
 /* Takes the bytes of one shard's output and applies them; `sent` is the producer's end. */
 MUST_USE status edge_deliver(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
                              struct batch_identity identity, struct pipeline_output *output,

@@ -15,10 +15,8 @@
 #include "io/file.h"
 #include "node/local.h"
 #include "node/table_files.h"
-#include "sql/binder.h"
+#include "sql/compile.h"
 #include "sql/diagnostic.h"
-#include "sql/parser.h"
-#include "sql/planner.h"
 
 enum {
     SOURCE_BYTES_MAX = 4 << 20,
@@ -29,8 +27,9 @@ enum {
 };
 
 struct job {
-    struct budget budget; /* Of everything that grows with the data. */
-    struct arena arena;   /* Plan and files; not counted: it is bounded by the SQL's size. */
+    struct budget budget;        /* Of everything that grows with the data. */
+    struct arena arena;          /* Plan and files; not counted: it is bounded by the SQL's size. */
+    struct compile_input source; /* The analysis' texts. */
     struct plan *plan;
     struct table_files *files; /* By the plan's tables; NULL without data. */
     uint32_t open_count;
@@ -43,8 +42,6 @@ struct job {
 
 struct query_file {
     struct text name; /* "q1" */
-    struct sql_source source;
-    struct ast_script *script;
 };
 
 static status memory_full(struct error *err)
@@ -53,14 +50,11 @@ static status memory_full(struct error *err)
 }
 
 static status read_source(struct job *job, const char *folder, const char *file,
-                          struct sql_source *out_source, struct error *err)
+                          struct text *out_text, struct error *err)
 {
     const char *path = file_path(folder, text_of(file), &job->arena);
-    const char *name = arena_copy_string(&job->arena, text_of(file));
-    if (path == NULL || name == NULL) return memory_full(err);
-    TRY(file_read_whole(path, SOURCE_BYTES_MAX, &job->arena, &out_source->text, err));
-    out_source->name = name;
-    return STATUS_OK;
+    if (path == NULL) return memory_full(err);
+    return file_read_whole(path, SOURCE_BYTES_MAX, &job->arena, out_text, err);
 }
 
 /* "q2" before "q10", "q5" before "q5b". */
@@ -168,28 +162,10 @@ static status choose_queries(struct job *job, struct query_file *files, uint32_t
     return STATUS_OK;
 }
 
-static status check_settings(const struct binder_settings *settings,
-                             const struct parameter_list *known, struct error *err)
-{
-    for (uint32_t i = 0; i < settings->count; i++) {
-        if (settings->items[i].used) continue;
-        struct text names[NAMES_LIMIT];
-        uint32_t count = 0;
-        for (uint32_t j = 0; j < known->count && count < NAMES_LIMIT; j++) {
-            names[count++] = known->items[j].name;
-        }
-        char hint[SQL_SUGGESTION_SIZE];
-        return error_set(err, STATUS_USAGE,
-                         "--set %.*s: the chosen queries have no such parameter%s",
-                         TEXT_ARGS(settings->items[i].name),
-                         sql_suggest(hint, sizeof hint, settings->items[i].name, names, count));
-    }
-    return STATUS_OK;
-}
-
 /* ---- planning ---- */
 
-static status parse_query(struct job *job, struct query_file *file, struct error *err)
+static status read_query(struct job *job, const struct query_file *file, struct text *out_sql,
+                         struct error *err)
 {
     char name[512];
     int size = snprintf(name, sizeof name, "%.*s.sql", TEXT_ARGS(file->name));
@@ -197,75 +173,31 @@ static status parse_query(struct job *job, struct query_file *file, struct error
         return error_set(err, STATUS_USAGE, "a query's name is too long: %.*s",
                          TEXT_ARGS(file->name));
     }
-    TRY(read_source(job, job->options.analysis_dir, name, &file->source, err));
-    TRY(sql_parse(&file->source, &job->arena, &file->script, err));
-    if (file->script->query == NULL) {
-        return error_set(err, STATUS_SQL, "%s: there is no query in this file", name);
-    }
-    if (file->script->table_count > 0) {
-        return sql_error(err, &file->source, file->script->tables[0].offset,
-                         "tables are declared in tables.sql");
-    }
-    return STATUS_OK;
+    return read_source(job, job->options.analysis_dir, name, out_sql, err);
 }
 
-static status bind_queries(struct job *job, struct catalog *catalog, struct query_file *files,
-                           uint32_t count, const struct parameter_list *shared,
-                           struct binder_settings *settings, struct bound_query *out_queries,
-                           struct error *err)
-{
-    struct parameter_list all = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        /* Each query sees the parameters of tables.sql and its own. */
-        struct parameter_list *own = arena_new(&job->arena, struct parameter_list);
-        if (own == NULL) return memory_full(err);
-        for (uint32_t j = 0; j <= shared->count; j++) {
-            own->items =
-                arena_grow(&job->arena, own->items, own->count, &own->capacity, sizeof *own->items);
-            if (own->items == NULL) return memory_full(err);
-            if (j < shared->count) own->items[own->count++] = shared->items[j];
-        }
-        TRY(parameters_add(own, catalog, &files[i].source, files[i].script, settings, err));
-        struct binder_input input = {.name = files[i].name,
-                                     .source = &files[i].source,
-                                     .query = files[i].script->query,
-                                     .parameters = own};
-        TRY(bind_query(catalog, &input, &out_queries[i], err));
-        for (uint32_t j = 0; j < own->count; j++) {
-            all.items =
-                arena_grow(&job->arena, all.items, all.count, &all.capacity, sizeof *all.items);
-            if (all.items == NULL) return memory_full(err);
-            all.items[all.count++] = own->items[j];
-        }
-    }
-    return check_settings(settings, &all, err);
-}
-
-/* Sizes of a table's files, to choose what a join builds; what can't be found is reported later,
+/* The size of a table's files, to choose what a join builds. What can't be found is reported later,
  * when the files are opened. */
-static status measure_tables(struct job *job, struct catalog *catalog, struct error *err)
+static status measure_table(void *context, const struct table *table, uint64_t *out_bytes,
+                            struct error *err)
 {
-    for (uint32_t i = 0; i < catalog->table_count; i++) {
-        const struct table *table = &catalog->tables[i];
-        for (uint32_t j = 0; j < table->pattern_count && catalog->table_bytes[i] == 0; j++) {
-            struct text *names;
-            uint32_t count;
-            if (file_glob(job->options.data_dir, table->patterns[j], &job->arena, &names, &count,
-                          err) != STATUS_OK) {
-                continue;
-            }
-            for (uint32_t k = 0; k < count; k++) {
-                const char *path = file_path(job->options.data_dir, names[k], &job->arena);
-                struct file_info info = {0};
-                int fd = -1;
-                if (path == NULL) return memory_full(err);
-                if (file_open(path, &fd, &info, err) == STATUS_OK) {
-                    catalog->table_bytes[i] += info.size;
-                }
-                file_close(fd);
-            }
-            if (count > 0) break;
+    struct job *job = context;
+    for (uint32_t i = 0; i < table->pattern_count; i++) {
+        struct text *names;
+        uint32_t count;
+        if (file_glob(job->options.data_dir, table->patterns[i], &job->arena, &names, &count,
+                      err) != STATUS_OK) {
+            continue;
         }
+        for (uint32_t j = 0; j < count; j++) {
+            const char *path = file_path(job->options.data_dir, names[j], &job->arena);
+            struct file_info info = {0};
+            int fd = -1;
+            if (path == NULL) return memory_full(err);
+            if (file_open(path, &fd, &info, err) == STATUS_OK) *out_bytes += info.size;
+            file_close(fd);
+        }
+        if (count > 0) break;
     }
     return STATUS_OK;
 }
@@ -273,39 +205,31 @@ static status measure_tables(struct job *job, struct catalog *catalog, struct er
 static status plan_job(struct job *job, struct error *err)
 {
     const struct job_options *options = &job->options;
-    struct catalog catalog = {.arena = &job->arena};
-    struct sql_source tables_source;
-    struct ast_script *tables;
     struct query_file *files = NULL;
     uint32_t count = 0;
-    struct binder_settings settings = {
-        .items = arena_array(&job->arena, struct binder_setting, options->setting_count + 1),
-        .count = options->setting_count,
-    };
-    if (settings.items == NULL) return memory_full(err);
-    for (uint32_t i = 0; i < options->setting_count; i++) {
-        settings.items[i] = (struct binder_setting){.name = options->settings[i].name,
-                                                    .value = options->settings[i].value};
-    }
-    TRY(read_source(job, options->analysis_dir, "tables.sql", &tables_source, err));
+    TRY(read_source(job, options->analysis_dir, "tables.sql", &job->source.tables_sql, err));
     TRY(list_queries(job, &files, &count, err));
     TRY(choose_queries(job, files, &count, err));
-    TRY(sql_parse(&tables_source, &job->arena, &tables, err));
-    if (tables->query != NULL) {
-        return sql_error(err, &tables_source, tables->query->offset,
-                         "tables.sql declares tables and parameters; queries have their own files");
-    }
-    struct parameter_list shared = {0};
-    struct bound_query *bound = arena_array(&job->arena, struct bound_query, count + 1);
-    if (bound == NULL) return memory_full(err);
-    TRY(catalog_add_tables(&catalog, &tables_source, tables, err));
-    TRY(parameters_add(&shared, &catalog, &tables_source, tables, &settings, err));
-    if (options->data_dir != NULL) TRY(measure_tables(job, &catalog, err));
+    struct compile_query *queries = arena_array(&job->arena, struct compile_query, count + 1);
+    struct compile_setting *settings =
+        arena_array(&job->arena, struct compile_setting, options->setting_count + 1);
+    if (queries == NULL || settings == NULL) return memory_full(err);
     for (uint32_t i = 0; i < count; i++) {
-        TRY(parse_query(job, &files[i], err));
+        queries[i].name = files[i].name;
+        TRY(read_query(job, &files[i], &queries[i].sql, err));
     }
-    TRY(bind_queries(job, &catalog, files, count, &shared, &settings, bound, err));
-    return plan_build(&catalog, bound, count, &job->plan, err);
+    for (uint32_t i = 0; i < options->setting_count; i++) {
+        settings[i] =
+            (struct compile_setting){options->settings[i].name, options->settings[i].value};
+    }
+    job->source.queries = queries;
+    job->source.query_count = count;
+    job->source.settings = settings;
+    job->source.setting_count = options->setting_count;
+    job->source.measure = options->data_dir != NULL ? measure_table : NULL;
+    job->source.context = job;
+    job->source.side_table_limit = options->side_table_limit;
+    return compile_queries(&job->source, &job->arena, &job->plan, err);
 }
 
 /* ---- life ---- */
@@ -347,6 +271,9 @@ status job_open(const struct job_options *options, struct job **out_job, struct 
     if (job->options.thread_count == 0) job->options.thread_count = default_threads();
     if (job->options.chunk_bytes == 0) job->options.chunk_bytes = CHUNK_BYTES;
     if (job->options.field_limit == 0) job->options.field_limit = FIELD_BYTES_MAX;
+    if (job->options.side_table_limit == 0) {
+        job->options.side_table_limit = COMPILE_SIDE_TABLE_LIMIT;
+    }
     arena_init(&job->arena, NULL);
     status result = plan_job(job, err);
     if (result == STATUS_OK && options->data_dir != NULL) result = open_files(job, err);
@@ -361,6 +288,26 @@ status job_open(const struct job_options *options, struct job **out_job, struct 
 const struct plan *job_plan(const struct job *job)
 {
     return job->plan;
+}
+
+const struct compile_input *job_source(const struct job *job)
+{
+    return &job->source;
+}
+
+const struct job_options *job_options_of(const struct job *job)
+{
+    return &job->options;
+}
+
+struct arena *job_arena(struct job *job)
+{
+    return &job->arena;
+}
+
+struct table_files *job_files(struct job *job)
+{
+    return job->files;
 }
 
 struct result_sink {

@@ -21,7 +21,10 @@
 #include "node/books.h"
 #include "plan/plan.h"
 
+struct arena;
+struct compile_input;
 struct job;
+struct table_files;
 
 struct job_setting {
     struct text name;
@@ -38,6 +41,7 @@ struct job_options {
     uint32_t thread_count;        /* 0: one per core. */
     uint64_t memory_limit;        /* Bytes; 0: 80 % of RAM. */
     uint32_t chunk_bytes;         /* 0: the default. */
+    uint64_t side_table_limit;    /* Of joins, in bytes; 0: the default. */
     uint32_t field_limit;         /* Largest field in bytes; 0: 64 MiB. */
     const atomic_bool *cancelled; /* Looked at between chunks; may be NULL. */
 };
@@ -58,6 +62,13 @@ struct job_events {
 MUST_USE status job_open(const struct job_options *options, struct job **out_job,
                          struct error *err);
 const struct plan *job_plan(const struct job *job);
+/* The texts that were planned; and the files by the plan's tables, NULL without data. */
+const struct compile_input *job_source(const struct job *job);
+struct table_files *job_files(struct job *job);
+/* As given, with defaults filled in. */
+const struct job_options *job_options_of(const struct job *job);
+/* For what lives as long as the job. */
+struct arena *job_arena(struct job *job);
 /* Fails when the books do not balance; then no rows were given but streamed ones. */
 MUST_USE status job_run(struct job *job, const struct job_events *events, struct error *err);
 /* Valid after job_run, also after a failed one as far as it came. */

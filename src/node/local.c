@@ -11,7 +11,6 @@
 #include "exec/kept_rows.h"
 #include "node/edge.h"
 #include "node/local_run.h"
-#include "node/tally.h"
 
 /* The number of shards shows in the books, so it does not depend on the threads: enough of them
  * that two threads seldom want the same one. */
@@ -205,12 +204,11 @@ static void feed_shard(struct local_run *run, uint64_t item, void *context)
     if (feed.pipeline_run != NULL) {
         const struct pipeline_counts *counts = pipeline_run_counts(feed.pipeline_run);
         pthread_mutex_lock(&run->lock);
-        run->maps[pipeline->id].rows_in += counts->rows_in;
-        run->maps[pipeline->id].rows_out += counts->rows_out;
-        run->maps[pipeline->id].malformed += counts->malformed;
-        run->sent[pipeline->id].batch_count += feed.sent.batch_count;
-        run->sent[pipeline->id].row_count += feed.sent.row_count;
-        run->sent[pipeline->id].hash_sum += feed.sent.hash_sum;
+        struct stage_counts *stage = &run->account.maps[pipeline->id];
+        stage->rows_in += counts->rows_in;
+        stage->rows_out += counts->rows_out;
+        stage->malformed += counts->malformed;
+        book_end_merge(&run->account.sent[pipeline->id], &feed.sent);
         pthread_mutex_unlock(&run->lock);
     }
     pipeline_run_destroy(feed.pipeline_run);
@@ -238,6 +236,61 @@ static void release_fold(struct fold_run *fold_run)
     }
 }
 
+/* ---- the books ---- */
+
+static struct books_source books_source(struct local_run *run)
+{
+    return (struct books_source){
+        .plan = run->plan,
+        .account = &run->account,
+        .files = run->options.files,
+        .chunk_lines = run->chunk_lines,
+        .shard_counts = run->shard_counts,
+    };
+}
+
+/* The applied ends are counted by shard, under its lock; here nobody applies any more. */
+static void add_applied(struct local_run *run, const struct fold *fold)
+{
+    const struct fold_run *target = &run->folds[fold->id];
+    for (uint32_t i = 0; i < run->plan->pipeline_count; i++) {
+        const struct pipeline *pipeline = &run->plan->pipelines[i];
+        if (pipeline->target != fold->id) continue;
+        struct book_end *end = &run->account.applied[i];
+        *end = (struct book_end){0};
+        for (uint32_t shard = 0; shard < target->shard_count; shard++) {
+            book_end_merge(end,
+                           &target->applied[pipeline->target_input * target->shard_count + shard]);
+        }
+    }
+}
+
+/* Compares both ends of the edges that feed a fold, before anybody trusts what it holds: a doubled
+ * batch must not show as a mistake in the user's SQL. */
+static status check_inputs(struct local_run *run, const struct fold *fold, struct error *err)
+{
+    const struct stream_out *stream = run->folds[fold->id].stream;
+    struct books_source source = books_source(run);
+    add_applied(run, fold);
+    TRY(books_check_fold(&source, fold, err));
+    if (stream == NULL || stream->pending_count == 0) return STATUS_OK;
+    return error_set(err, STATUS_INTERNAL,
+                     "the books don't balance: query %.*s: %zu batches wait for one that never "
+                     "came; the rows printed are void, please report this",
+                     TEXT_ARGS(run->plan->queries[fold->query].name), stream->pending_count);
+}
+
+static status check_balance(struct local_run *run, struct error *err)
+{
+    struct books_source source = books_source(run);
+    for (uint32_t i = 0; i < run->plan->fold_count; i++) {
+        add_applied(run, &run->plan->folds[i]);
+    }
+    TRY(books_check(&source, err));
+    run->balanced = true;
+    return STATUS_OK;
+}
+
 static status finish_fold(struct local_run *run, struct fold_run *fold_run, struct error *err)
 {
     const struct plan *plan = run->plan;
@@ -252,16 +305,16 @@ static status finish_fold(struct local_run *run, struct fold_run *fold_run, stru
         release_fold(source);
     }
     TRY(edge_release(&run->edges, err));
-    TRY(local_run_check_inputs(run, fold_run->fold, err));
+    TRY(check_inputs(run, fold_run->fold, err));
     run_items(run, fold_run->shard_count, finish_shard, fold_run);
     TRY(local_run_status(run, err));
     fold_run->finished = true;
     uint32_t id = fold_run->fold->id;
     for (uint32_t i = 0; i < fold_run->shard_count; i++) {
         const struct fold_counts *counts = fold_shard_counts(fold_run->shards[i]);
-        run->fold_totals[id].rows_in += counts->rows_in;
-        run->fold_totals[id].rows_out += counts->rows_out;
-        run->fold_totals[id].batches_out += counts->batches_out;
+        run->account.folds[id].rows_in += counts->rows_in;
+        run->account.folds[id].rows_out += counts->rows_out;
+        run->account.folds[id].batches_out += counts->batches_out;
     }
     if (fold_run->fold->is_side) run->sides[id] = *fold_shard_side(fold_run->shards[0]);
     if (fold_run->fold->is_scalar) {
@@ -299,6 +352,7 @@ static status fold_run_init(struct local_run *run, const struct fold *fold, stru
     struct fold_run *fold_run = &run->folds[fold->id];
     uint32_t shard_count = fold_shard_count(fold, run->options.shard_count);
     fold_run->fold = fold;
+    run->shard_counts[fold->id] = shard_count;
     fold_run->shards = arena_array(&run->arena, struct fold_shard *, shard_count);
     fold_run->locks = arena_array(&run->arena, pthread_mutex_t, shard_count);
     fold_run->applied =
@@ -337,14 +391,11 @@ static status local_run_init(struct local_run *run, struct error *err)
     run->folds = arena_array(&run->arena, struct fold_run, plan->fold_count + 1);
     run->scalars = arena_array(&run->arena, struct value, plan->fold_count + 1);
     run->sides = arena_array(&run->arena, struct side_table, plan->fold_count + 1);
-    run->tallies = arena_array(&run->arena, struct tally, plan->table_count + 1);
     run->chunk_lines = arena_array(&run->arena, uint32_t *, plan->table_count + 1);
-    run->sent = arena_array(&run->arena, struct book_end, plan->pipeline_count + 1);
-    run->maps = arena_array(&run->arena, struct stage_counts, plan->pipeline_count + 1);
-    run->fold_totals = arena_array(&run->arena, struct fold_counts, plan->fold_count + 1);
-    if (run->folds == NULL || run->scalars == NULL || run->sides == NULL || run->tallies == NULL ||
-        run->chunk_lines == NULL || run->sent == NULL || run->maps == NULL ||
-        run->fold_totals == NULL) {
+    run->shard_counts = arena_array(&run->arena, uint32_t, plan->fold_count + 1);
+    if (run->folds == NULL || run->scalars == NULL || run->sides == NULL ||
+        run->chunk_lines == NULL || run->shard_counts == NULL ||
+        !account_init(&run->account, plan, &run->arena)) {
         return local_run_memory(run, "preparing the job", err);
     }
     run->finished = (struct finished){.scalars = run->scalars,
@@ -357,8 +408,7 @@ static status local_run_init(struct local_run *run, struct error *err)
     for (uint32_t i = 0; i < plan->table_count; i++) {
         run->chunk_lines[i] =
             arena_array(&run->arena, uint32_t, run->options.files[i].chunk_count + 1);
-        if (run->chunk_lines[i] == NULL ||
-            !tally_init(&run->tallies[i], plan->tables[i].schema.count, &run->arena)) {
+        if (run->chunk_lines[i] == NULL) {
             return local_run_memory(run, "preparing the job", err);
         }
     }
@@ -408,7 +458,7 @@ status local_run_execute(struct local_run *run, struct error *err)
             if (plan->folds[i].phase == phase) TRY(finish_fold(run, &run->folds[i], err));
         }
     }
-    return local_run_check_balance(run, err);
+    return check_balance(run, err);
 }
 
 status local_run_result(struct local_run *run, uint32_t query, struct fold_sink *sink,
@@ -423,6 +473,19 @@ status local_run_result(struct local_run *run, uint32_t query, struct fold_sink 
     }
     release_fold(fold_run);
     return result;
+}
+
+status local_run_books(struct local_run *run, struct arena *arena, struct books *out_books,
+                       struct error *err)
+{
+    struct books_source source = books_source(run);
+    for (uint32_t i = 0; i < run->plan->fold_count; i++) {
+        add_applied(run, &run->plan->folds[i]);
+    }
+    TRY(books_make(&source, arena, out_books, err));
+    out_books->balanced = run->balanced;
+    out_books->bytes_read = atomic_load(&run->done_bytes);
+    return STATUS_OK;
 }
 
 void local_run_destroy(struct local_run *run)

@@ -17,13 +17,7 @@
 #include "node/books.h"
 #include "node/edge.h"
 #include "node/local.h"
-#include "node/tally.h"
-
-struct stage_counts {
-    uint64_t rows_in;
-    uint64_t rows_out;
-    uint64_t malformed;
-};
+#include "wire/account.h"
 
 struct local_run {
     struct local_options options;
@@ -34,11 +28,9 @@ struct local_run {
     struct value *scalars;    /* By fold. */
     struct side_table *sides; /* By fold. */
     struct finished finished;
-    struct tally *tallies;           /* By table. */
-    uint32_t **chunk_lines;          /* By table, then chunk. */
-    struct book_end *sent;           /* By pipeline. */
-    struct stage_counts *maps;       /* By pipeline. */
-    struct fold_counts *fold_totals; /* By fold; kept when its rows are gone. */
+    struct account account; /* `applied` is filled in when it is looked at. */
+    uint32_t **chunk_lines; /* By table, then chunk. */
+    uint32_t *shard_counts; /* By fold. */
     struct stream_out stream;
     uint64_t total_bytes;
     atomic_uint_fast64_t done_bytes;
@@ -78,12 +70,5 @@ MUST_USE status local_run_flush(struct local_run *run, const struct pipeline *pi
                                 struct pipeline_run *pipeline_run, struct batch_identity identity,
                                 struct pipeline_output *outputs, struct book_end *sent,
                                 struct error *err);
-
-/* Compares both ends of the edges that feed a fold, before anybody trusts what it holds: a doubled
- * batch must not show as a mistake in the user's SQL. */
-MUST_USE status local_run_check_inputs(const struct local_run *run, const struct fold *fold,
-                                       struct error *err);
-/* Compares both ends of every edge; only then there are answers. */
-MUST_USE status local_run_check_balance(struct local_run *run, struct error *err);
 
 #endif

@@ -7,18 +7,15 @@
 
 #include <stdio.h>
 
-#include "exec/chunk_scan.h"
+#include "exec/scan_run.h"
 #include "io/clock.h"
 #include "node/table_files.h"
 
-/* A record may hold several large fields, but not any number of them. */
-enum { FIELDS_PER_RECORD_LIMIT = 4, PROGRESS_PER_SECOND = 10 };
+enum { PROGRESS_PER_SECOND = 10 };
 
 /* One scan as one thread carries it out. */
 struct scan_worker {
-    struct column_loader loader; /* First: the pipelines see only this. */
-    struct chunk_scan *scan;
-    struct pipeline_run **pipelines;
+    struct scan_run *scan;
     struct book_end *sent; /* By pipeline of the scan. */
     struct tally tally;
     bool counts_tally;
@@ -33,35 +30,22 @@ struct phase_work {
     atomic_uint_fast64_t next_item;
 };
 
-static status load_column(struct column_loader *loader, uint32_t column, struct selection selection,
-                          struct error *err)
-{
-    struct scan_worker *worker = (struct scan_worker *)loader;
-    return chunk_scan_load(worker->scan, column, selection, err);
-}
-
 static void scan_worker_done(struct local_run *run, const struct scan *scan,
                              struct scan_worker *worker)
 {
     pthread_mutex_lock(&run->lock);
-    if (worker->counts_tally) tally_merge(&run->tallies[scan->table], &worker->tally);
-    for (uint32_t i = 0; worker->pipelines != NULL && i < scan->pipeline_count; i++) {
-        if (worker->pipelines[i] == NULL) continue;
-        const struct pipeline_counts *counts = pipeline_run_counts(worker->pipelines[i]);
-        struct stage_counts *stage = &run->maps[scan->pipelines[i]];
-        struct book_end *sent = &run->sent[scan->pipelines[i]];
+    if (worker->counts_tally) tally_merge(&run->account.tallies[scan->table], &worker->tally);
+    for (uint32_t i = 0; i < scan->pipeline_count; i++) {
+        const struct pipeline_counts *counts =
+            pipeline_run_counts(scan_run_pipeline(worker->scan, i));
+        struct stage_counts *stage = &run->account.maps[scan->pipelines[i]];
         stage->rows_in += counts->rows_in;
         stage->rows_out += counts->rows_out;
         stage->malformed += counts->malformed;
-        sent->batch_count += worker->sent[i].batch_count;
-        sent->row_count += worker->sent[i].row_count;
-        sent->hash_sum += worker->sent[i].hash_sum;
+        book_end_merge(&run->account.sent[scan->pipelines[i]], &worker->sent[i]);
     }
     pthread_mutex_unlock(&run->lock);
-    for (uint32_t i = 0; worker->pipelines != NULL && i < scan->pipeline_count; i++) {
-        pipeline_run_destroy(worker->pipelines[i]);
-    }
-    chunk_scan_destroy(worker->scan);
+    scan_run_destroy(worker->scan);
 }
 
 /* A table that is scanned twice is booked once. */
@@ -83,32 +67,36 @@ static status scan_memory(const struct local_run *run, const struct scan *scan, 
     return local_run_memory(run, who, err);
 }
 
+/* Says whose failure it is. */
+static status scan_blame(const struct local_run *run, const struct scan *scan, uint32_t culprit,
+                         struct error *err)
+{
+    if (culprit == SCAN_RUN_ITSELF) return scan_memory(run, scan, err);
+    const struct pipeline *pipeline = &run->plan->pipelines[scan->pipelines[culprit]];
+    return local_run_blame(run, pipeline->query, local_run_place(run, pipeline), err);
+}
+
 static status scan_worker_init(struct local_run *run, const struct scan *scan,
                                struct scan_worker *worker, struct arena *arena, struct error *err)
 {
-    const struct plan *plan = run->plan;
-    const struct table *table = &plan->tables[scan->table];
-    *worker = (struct scan_worker){.loader = {.load = load_column}};
+    const struct table *table = &run->plan->tables[scan->table];
+    struct scan_run_options options = {
+        .plan = run->plan,
+        .scan = scan,
+        .finished = &run->finished,
+        .shard_counts = run->shard_counts,
+        .field_limit = run->options.field_limit,
+        .budget = run->options.budget,
+    };
+    uint32_t culprit;
     worker->sent = arena_array(arena, struct book_end, scan->pipeline_count + 1);
-    worker->pipelines = arena_array(arena, struct pipeline_run *, scan->pipeline_count + 1);
-    if (worker->sent == NULL || worker->pipelines == NULL ||
-        !tally_init(&worker->tally, table->schema.count, arena)) {
+    if (worker->sent == NULL || !tally_init(&worker->tally, table->schema.count, arena)) {
         err->code = STATUS_MEMORY;
         return scan_memory(run, scan, err);
     }
-    worker->counts_tally = is_first_scan(plan, scan);
-    if (chunk_scan_create(table, scan->used, run->options.field_limit, run->options.budget,
-                          &worker->scan, err) != STATUS_OK) {
-        return scan_memory(run, scan, err);
-    }
-    for (uint32_t i = 0; i < scan->pipeline_count; i++) {
-        const struct pipeline *pipeline = &plan->pipelines[scan->pipelines[i]];
-        status result =
-            pipeline_run_create(pipeline, &run->finished, run->folds[pipeline->target].shard_count,
-                                run->options.budget, &worker->pipelines[i], err);
-        if (result != STATUS_OK) {
-            return local_run_blame(run, pipeline->query, local_run_place(run, pipeline), err);
-        }
+    worker->counts_tally = is_first_scan(run->plan, scan);
+    if (scan_run_create(&options, &worker->scan, &culprit, err) != STATUS_OK) {
+        return scan_blame(run, scan, culprit, err);
     }
     return STATUS_OK;
 }
@@ -153,7 +141,7 @@ static status scan_failure(struct local_run *run, const struct scan *scan,
                            uint32_t file, struct error *err)
 {
     struct table_files *files = &run->options.files[scan->table];
-    uint64_t offset = chunk->offset + chunk_scan_error_offset(worker->scan);
+    uint64_t offset = chunk->offset + scan_run_error_offset(worker->scan);
     if (err->code == STATUS_INPUT) return table_files_unclosed(files, file, offset, err);
     if (err->code == STATUS_LIMIT) return table_files_place(files, file, offset, err);
     return scan_memory(run, scan, err);
@@ -163,32 +151,18 @@ static status scan_chunk(struct local_run *run, const struct scan *scan, struct 
                          uint64_t number, const struct chunk *chunk, uint32_t file,
                          struct pipeline_output *outputs, struct error *err)
 {
-    if (chunk_scan_begin(worker->scan, chunk, err) != STATUS_OK) {
-        return scan_failure(run, scan, worker, chunk, file, err);
+    uint32_t culprit;
+    if (scan_run_chunk(worker->scan, chunk, &culprit, err) != STATUS_OK) {
+        if (culprit == SCAN_RUN_ITSELF) return scan_failure(run, scan, worker, chunk, file, err);
+        return scan_blame(run, scan, culprit, err);
     }
-    for (bool more = true;;) {
-        struct batch batch;
-        struct selection selection;
-        if (chunk_scan_next(worker->scan, &batch, &selection, &more, err) != STATUS_OK) {
-            return scan_failure(run, scan, worker, chunk, file, err);
-        }
-        if (!more) break;
-        for (uint32_t i = 0; i < scan->pipeline_count; i++) {
-            const struct pipeline *pipeline = &run->plan->pipelines[scan->pipelines[i]];
-            status result =
-                pipeline_run_push(worker->pipelines[i], &batch, selection, &worker->loader, err);
-            if (result != STATUS_OK) {
-                return local_run_blame(run, pipeline->query, local_run_place(run, pipeline), err);
-            }
-        }
-    }
-    const struct chunk_tally *tally = chunk_scan_tally(worker->scan);
+    const struct chunk_tally *tally = scan_run_tally(worker->scan);
     tally_add(&worker->tally, number, chunk, tally);
     run->chunk_lines[scan->table][number] = (uint32_t)tally->line_count;
     for (uint32_t i = 0; i < scan->pipeline_count; i++) {
         const struct pipeline *pipeline = &run->plan->pipelines[scan->pipelines[i]];
         struct batch_identity identity = {.input = pipeline->target_input, .number = number};
-        TRY(local_run_flush(run, pipeline, worker->pipelines[i], identity, outputs,
+        TRY(local_run_flush(run, pipeline, scan_run_pipeline(worker->scan, i), identity, outputs,
                             &worker->sent[i], err));
     }
     return STATUS_OK;
@@ -225,9 +199,7 @@ static status scan_items(struct phase_work *work, struct scan_worker *workers,
                          struct arena *arena, struct error *err)
 {
     struct local_run *run = work->run;
-    uint32_t record_limit = run->options.field_limit > UINT32_MAX / FIELDS_PER_RECORD_LIMIT
-                                ? UINT32_MAX
-                                : run->options.field_limit * FIELDS_PER_RECORD_LIMIT;
+    uint32_t record_limit = table_files_record_limit(run->options.field_limit);
     while (!local_run_stops(run)) {
         uint64_t item = atomic_fetch_add(&work->next_item, 1);
         if (item >= work->item_count) return STATUS_OK;
@@ -268,7 +240,7 @@ static void *scan_thread(void *argument)
     if (result == STATUS_OK) result = scan_items(work, workers, reader, outputs, &arena, &err);
     if (result != STATUS_OK) local_run_fail(run, &err);
     for (uint32_t i = 0; workers != NULL && i < work->scan_count; i++) {
-        if (workers[i].loader.load != NULL) scan_worker_done(run, work->scans[i], &workers[i]);
+        if (workers[i].scan != NULL) scan_worker_done(run, work->scans[i], &workers[i]);
     }
     chunk_reader_destroy(reader);
     local_outputs_done(run, outputs);

@@ -598,3 +598,10 @@ status table_files_unclosed(struct table_files *files, uint32_t file, uint64_t b
     (void)failed; /* It gets its place. */
     return table_files_place(files, file, byte_offset, err);
 }
+
+uint32_t table_files_record_limit(uint32_t field_limit)
+{
+    enum { FIELDS = 4 };
+    bool is_bounded = field_limit > 0 && field_limit <= UINT32_MAX / FIELDS;
+    return is_bounded ? field_limit * FIELDS : UINT32_MAX;
+}

@@ -76,6 +76,10 @@ MUST_USE status table_files_open(const struct table *table, const char *data_dir
                                  struct error *err);
 void table_files_close(struct table_files *files);
 
+/* How long a record may be: it may hold several large fields, but not any number of them. 0: fields
+ * have no limit. */
+uint32_t table_files_record_limit(uint32_t field_limit);
+
 struct chunk_reader; /* One per thread; owns a buffer that grows to the longest chunk. */
 
 MUST_USE status chunk_reader_create(struct budget *budget, struct chunk_reader **out,

@@ -102,6 +102,8 @@ struct pipeline {
     uint32_t target;      /* Fold. */
     uint32_t target_input;
     uint64_t row_limit; /* LIMIT in source order: of a batch, no more rows can matter; 0: all. */
+    uint32_t
+        shard_keys; /* Rows go to shards by the hash of so many first columns; 0: see target. */
     uint32_t phase;
 };
 
@@ -110,7 +112,7 @@ enum fold_kind {
     FOLD_AGGREGATE, /* Merge partial states by key; emits in the order of the keys' hashes. */
     FOLD_SORT,      /* All rows, ordered by `ranking->keys`. */
     FOLD_RANK,      /* The best rows of each partition, ordered by partition, then keys. */
-    FOLD_JOIN       /* Input 0 LEFT JOIN input 1, once both are complete; order of input 0. */
+    FOLD_JOIN       /* Input 0 [LEFT] JOIN input 1, once both are complete; order of input 0. */
 };
 
 struct fold {
@@ -123,6 +125,8 @@ struct fold {
     uint32_t input_count; /* Pipelines that feed it, numbered 0.. by target_input. */
     uint32_t
         key_count; /* Leading columns that are group keys, which choose the shard, or join keys. */
+    bool inner;    /* FOLD_JOIN: rows of input 0 without a partner are left out. */
+    bool partitioned; /* FOLD_JOIN: by key hash, where nothing behind it cares about order. */
     const struct grouping *grouping;
     const struct ranking *ranking;
     uint64_t offset;    /* Rows to leave out at the start, */

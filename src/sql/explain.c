@@ -243,7 +243,8 @@ static void put_fold(const struct fold *fold, struct buf *out)
         put_ranking(&fold->input, fold->ranking, out);
         break;
     case FOLD_JOIN:
-        buf_put_string(out, "left join of both inputs on ");
+        buf_put_string(out,
+                       fold->inner ? "join of both inputs on " : "left join of both inputs on ");
         put_name_list(&fold->input, NULL, fold->key_count, out);
         break;
     }
@@ -256,7 +257,8 @@ static void put_fold(const struct fold *fold, struct buf *out)
 
 static const char *shard_words(const struct fold *fold)
 {
-    return fold->key_count > 0 ? "sharded" : "one shard";
+    bool by_key = fold->kind == FOLD_AGGREGATE && fold->key_count > 0;
+    return by_key || fold->partitioned ? "sharded" : "one shard";
 }
 
 /* "result of q3, side table keyed by id". */
@@ -522,9 +524,11 @@ static void json_folds(const struct plan *plan, struct buf *words, struct buf *o
         buf_format(out, ",\"kind\":\"%s\",\"text\":", fold_names[fold->kind]);
         put_fold(fold, words);
         json_words(words, out);
-        buf_format(out, ",\"keys\":%" PRIu32 ",\"side_table\":%s,\"scalar\":%s,\"used_as\":",
-                   fold->key_count, fold->is_side ? "true" : "false",
-                   fold->is_scalar ? "true" : "false");
+        buf_format(out,
+                   ",\"keys\":%" PRIu32
+                   ",\"sharded\":%s,\"side_table\":%s,\"scalar\":%s,\"used_as\":",
+                   fold->key_count, shard_words(fold)[0] == 's' ? "true" : "false",
+                   fold->is_side ? "true" : "false", fold->is_scalar ? "true" : "false");
         put_uses(plan, fold, words);
         json_words(words, out);
         buf_put_string(out, ",\"columns\":");

@@ -127,6 +127,8 @@ static struct text expr_name(struct planner *planner, const struct schema *input
 {
     if (expr->kind == EXPR_COLUMN) return input->fields[expr->column].name;
     struct buf printed = {.limit = NAME_PRINTED_MAX};
+    /* All of it at once, so that what fails below is too long and not out of memory. */
+    if (!buf_reserve(&printed, NAME_PRINTED_MAX)) planner->names_failed = true;
     expr_print(expr, input, &printed);
     bool is_long = printed.failed || printed.size > NAME_SIZE_MAX;
     if (is_long) {
@@ -143,7 +145,7 @@ static struct text expr_name(struct planner *planner, const struct schema *input
     struct text whole = {(const char *)printed.bytes, (uint32_t)printed.size};
     const char *copy = arena_copy_string(planner->arena, whole);
     buf_done(&printed);
-    /* Names are for people only: without memory for one, the next allocation will tell. */
+    if (copy == NULL) planner->names_failed = true;
     return copy == NULL ? TEXT_LITERAL("...") : (struct text){copy, whole.size};
 }
 
@@ -451,7 +453,8 @@ status stream_collect(struct planner *planner, struct stream *stream, const char
 static const char *label_of(struct planner *planner, const char *prefix, const struct field *fields,
                             uint32_t count)
 {
-    struct buf text = {.limit = 4096};
+    struct buf text = {.limit = NAME_PRINTED_MAX};
+    if (!buf_reserve(&text, NAME_PRINTED_MAX)) planner->names_failed = true; /* As above. */
     buf_put_string(&text, prefix);
     for (uint32_t i = 0; i < count; i++) {
         buf_put_string(&text, i == 0 ? " by " : ", ");
@@ -461,6 +464,7 @@ static const char *label_of(struct planner *planner, const char *prefix, const s
     struct text whole = {(const char *)text.bytes, (uint32_t)text.size};
     const char *label = text.failed ? prefix : arena_copy_string(planner->arena, whole);
     buf_done(&text);
+    if (label == NULL) planner->names_failed = true;
     return label == NULL ? prefix : label;
 }
 
@@ -672,7 +676,7 @@ status stream_union(struct planner *planner, struct stream *streams, uint32_t co
 }
 
 status stream_fold_join(struct planner *planner, struct stream *left, struct stream *right,
-                        uint32_t key_count, struct stream *out_stream, struct error *err)
+                        struct fold_join join, struct stream *out_stream, struct error *err)
 {
     struct schema left_schema = stream_schema(planner, left);
     struct schema right_schema = stream_schema(planner, right);
@@ -692,12 +696,20 @@ status stream_fold_join(struct planner *planner, struct stream *left, struct str
         .right = right_schema,
         .output = {.fields = fields, .count = count},
         .input_count = 2,
-        .key_count = key_count,
-        .label = label_of(planner, "left join", left_schema.fields, key_count),
+        .key_count = join.key_count,
+        .inner = join.inner,
+        .partitioned = join.partitioned,
+        .label = label_of(planner, join.inner ? "join" : "left join", left_schema.fields,
+                          join.key_count),
     };
     *out_stream = (struct stream){
         .source_kind = SOURCE_FOLD, .columns = columns, .column_count = count, .rows = left->rows};
     TRY(fold_add(planner, fold, &out_stream->source, err));
     TRY(pipeline_add(planner, left, out_stream->source, 0, err));
-    return pipeline_add(planner, right, out_stream->source, 1, err);
+    TRY(pipeline_add(planner, right, out_stream->source, 1, err));
+    for (uint32_t i = planner->pipeline_count - 2; join.partitioned && i < planner->pipeline_count;
+         i++) {
+        planner->pipelines[i].shard_keys = join.key_count;
+    }
+    return STATUS_OK;
 }

@@ -36,6 +36,8 @@ struct planner {
     uint32_t pipeline_count;
     size_t pipeline_capacity;
     uint32_t *scalar_folds; /* By scalar; COLUMN_NONE: not planned yet. */
+    bool names_failed;      /* There was no memory for some name: planner_finish tells. */
+    bool order_is_free;     /* Whatever comes of what is being lowered, its order is not seen. */
 };
 
 /* A side table, as a probe sees it. */
@@ -112,8 +114,14 @@ MUST_USE status stream_sort(struct planner *planner, struct stream *stream,
 MUST_USE status stream_union(struct planner *planner, struct stream *streams, uint32_t count,
                              const uint32_t *columns, struct stream *out_stream, struct error *err);
 /* Both streams have their join keys as first columns. */
+struct fold_join {
+    uint32_t key_count;
+    bool inner;
+    bool partitioned;
+};
 MUST_USE status stream_fold_join(struct planner *planner, struct stream *left, struct stream *right,
-                                 uint32_t key_count, struct stream *out_stream, struct error *err);
+                                 struct fold_join join, struct stream *out_stream,
+                                 struct error *err);
 
 /* In planner.c: the fold that holds a scalar sub-query's value. */
 MUST_USE status planner_scalar_fold(struct planner *planner, uint32_t scalar, uint32_t *out_fold,

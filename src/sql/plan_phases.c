@@ -129,7 +129,7 @@ status planner_finish(struct planner *planner, struct plan_query *queries, uint3
                       struct plan **out_plan, struct error *err)
 {
     struct plan *plan = arena_new(planner->arena, struct plan);
-    if (plan == NULL) return binder_memory(err);
+    if (plan == NULL || planner->names_failed) return binder_memory(err);
     plan->phase_count = find_phases(planner);
     plan->scans = arena_array(planner->arena, struct scan, planner->pipeline_count + 1);
     if (plan->scans == NULL) return binder_memory(err);

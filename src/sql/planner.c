@@ -115,7 +115,7 @@ static status lower_scan(struct planner *planner, const struct relation *relatio
         .source = relation->table,
         .columns = relation->columns,
         .column_count = relation->column_count,
-        .rows = (bytes == 0 ? UNKNOWN_TABLE_BYTES : (double)bytes) / ROW_BYTES,
+        .rows = (planner->catalog->sizes_known ? (double)bytes : UNKNOWN_TABLE_BYTES) / ROW_BYTES,
     };
     (void)err; /* Every lowering has the same shape. */
     return STATUS_OK;
@@ -197,6 +197,26 @@ static status lower_unnest(struct planner *planner, struct relation *relation, c
 
 /* ---- joins ---- */
 
+/* Keys first, then the needed columns that are not keys themselves. */
+static status keys_first(struct planner *planner, struct stream *stream,
+                         const struct expr *const *keys, uint32_t key_count, const bool *needed,
+                         struct error *err)
+{
+    struct projection projection;
+    TRY(projection_init(planner, &projection, key_count + stream->column_count, err));
+    for (uint32_t i = 0; i < key_count; i++) {
+        bool plain = keys[i]->kind == EXPR_COLUMN;
+        projection_add(&projection, keys[i], plain ? keys[i]->column : COLUMN_NONE);
+    }
+    for (uint32_t i = 0; i < stream->column_count; i++) {
+        uint32_t column = stream->columns[i];
+        if (column == COLUMN_NONE || !needed[column]) continue;
+        if (projection_has(&projection, column)) continue;
+        TRY(projection_add_column(planner, &projection, column, err));
+    }
+    return stream_project(planner, stream, &projection, err);
+}
+
 /* Ends `stream` as a side table: keys first, then the needed columns that are not keys themselves.
  */
 static status build_side(struct planner *planner, struct stream *stream,
@@ -220,19 +240,7 @@ static status build_side(struct planner *planner, struct stream *stream,
         stream->late_count = late_count;
         TRY(stream_settle(planner, stream, err));
     }
-    struct projection projection;
-    TRY(projection_init(planner, &projection, key_count + stream->column_count, err));
-    for (uint32_t i = 0; i < key_count; i++) {
-        bool plain = keys[i]->kind == EXPR_COLUMN;
-        projection_add(&projection, keys[i], plain ? keys[i]->column : COLUMN_NONE);
-    }
-    for (uint32_t i = 0; i < stream->column_count; i++) {
-        uint32_t column = stream->columns[i];
-        if (column == COLUMN_NONE || !needed[column]) continue;
-        if (projection_has(&projection, column)) continue;
-        TRY(projection_add_column(planner, &projection, column, err));
-    }
-    TRY(stream_project(planner, stream, &projection, err));
+    TRY(keys_first(planner, stream, keys, key_count, needed, err));
     TRY(stream_collect(planner, stream, "build side table", err));
     struct fold *fold = &planner->folds[stream->source];
     fold->is_side = true;
@@ -308,9 +316,40 @@ static status join_in_fold(struct planner *planner, struct join_sides *sides, co
     }
     TRY(stream_project(planner, &sides->right, &projection, err));
     double rows = sides->left.rows;
-    TRY(stream_fold_join(planner, &sides->left, &sides->right, sides->key_count, out_stream, err));
+    struct fold_join join = {.key_count = sides->key_count};
+    TRY(stream_fold_join(planner, &sides->left, &sides->right, join, out_stream, err));
     out_stream->rows = rows;
     return STATUS_OK;
+}
+
+/* Neither side is small enough to be copied to everybody: both go to a fold, by the hash of their
+ * keys, where the order of what comes out is not seen; else to one shard. The side that would have
+ * been built is the second input, so that the rows come in the order they would have had. */
+static status join_by_shards(struct planner *planner, struct join_sides *sides, bool build_left,
+                             bool inner, const bool *needed, struct stream *out_stream,
+                             struct error *err)
+{
+    struct stream *first = build_left ? &sides->right : &sides->left;
+    struct stream *second = build_left ? &sides->left : &sides->right;
+    TRY(stream_settle(planner, first, err));
+    TRY(stream_settle(planner, second, err));
+    TRY(keys_first(planner, first, build_left ? sides->right_keys : sides->left_keys,
+                   sides->key_count, needed, err));
+    TRY(keys_first(planner, second, build_left ? sides->left_keys : sides->right_keys,
+                   sides->key_count, needed, err));
+    struct fold_join join = {.key_count = sides->key_count,
+                             .inner = inner,
+                             .partitioned = planner->order_is_free && sides->key_count > 0};
+    double rows = first->rows > second->rows ? first->rows : second->rows;
+    TRY(stream_fold_join(planner, first, second, join, out_stream, err));
+    out_stream->rows = rows;
+    return STATUS_OK;
+}
+
+static bool is_too_large(const struct planner *planner, const struct stream *built)
+{
+    uint64_t limit = planner->catalog->side_table_limit;
+    return limit != 0 && planner->catalog->sizes_known && built->rows * ROW_BYTES > (double)limit;
 }
 
 static status lower_join(struct planner *planner, struct relation *relation, const bool *needed,
@@ -332,11 +371,16 @@ static status lower_join(struct planner *planner, struct relation *relation, con
     }
     TRY(lower(planner, relation->input, below, &sides.left, err));
     TRY(lower(planner, relation->right, below, &sides.right, err));
-    if (relation->left_outer && sides.left.rows * LEFT_JOIN_TURN < sides.right.rows) {
+    bool turns = relation->left_outer && sides.left.rows * LEFT_JOIN_TURN < sides.right.rows;
+    if (turns && !is_too_large(planner, &sides.left)) {
         return join_in_fold(planner, &sides, needed, out_stream, err);
     }
     bool build_left = !relation->left_outer && sides.left.rows < sides.right.rows;
     struct stream *built = build_left ? &sides.left : &sides.right;
+    if (is_too_large(planner, built)) {
+        return join_by_shards(planner, &sides, build_left, !relation->left_outer, needed,
+                              out_stream, err);
+    }
     struct stream *probing = build_left ? &sides.right : &sides.left;
     struct side side;
     uint32_t *positions = NULL;
@@ -524,9 +568,21 @@ static status lower_shared(struct planner *planner, struct relation *relation,
     return STATUS_OK;
 }
 
-/* Depth is bounded by the parser's bound on nesting and tables. */
-static status lower(struct planner *planner, struct relation *relation, const bool *needed,
-                    struct stream *out_stream, struct error *err)
+/* Whether the order of what a relation is given shows in what it gives. */
+static bool hides_order(const struct relation *relation)
+{
+    return relation->kind == RELATION_AGGREGATE || relation->kind == RELATION_RANK ||
+           (relation->kind == RELATION_SORT && relation->sort_count > 0);
+}
+
+static bool shows_order(const struct relation *relation)
+{
+    return relation->kind == RELATION_SHARED ||
+           (relation->kind == RELATION_SORT && relation->sort_count == 0);
+}
+
+static status lower_kind(struct planner *planner, struct relation *relation, const bool *needed,
+                         struct stream *out_stream, struct error *err)
 {
     switch (relation->kind) {
     case RELATION_SCAN:
@@ -555,6 +611,18 @@ static status lower(struct planner *planner, struct relation *relation, const bo
     return lower_shared(planner, relation, out_stream, err);
 }
 
+/* Depth is bounded by the parser's bound on nesting and tables. */
+static status lower(struct planner *planner, struct relation *relation, const bool *needed,
+                    struct stream *out_stream, struct error *err)
+{
+    bool was_free = planner->order_is_free;
+    if (hides_order(relation)) planner->order_is_free = true;
+    if (shows_order(relation)) planner->order_is_free = false;
+    status result = lower_kind(planner, relation, needed, out_stream, err);
+    planner->order_is_free = was_free;
+    return result;
+}
+
 static status lower_all(struct planner *planner, struct relation *relation,
                         struct stream *out_stream, struct error *err)
 {
@@ -573,7 +641,10 @@ status planner_scalar_fold(struct planner *planner, uint32_t scalar, uint32_t *o
     if (planner->scalar_folds[scalar] == COLUMN_NONE) {
         struct relation *relation = planner->catalog->scalars[scalar];
         struct stream stream;
+        bool was_free = planner->order_is_free;
+        planner->order_is_free = false;
         TRY(lower_all(planner, relation, &stream, err));
+        planner->order_is_free = was_free;
         struct projection projection;
         TRY(projection_init(planner, &projection, 1, err));
         TRY(projection_add_column(planner, &projection, relation->columns[0], err));

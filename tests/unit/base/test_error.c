@@ -91,12 +91,28 @@ static void try_passes_the_first_failure_up(void **state)
     }
 }
 
+static void every_status_has_a_name_of_its_own(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < STATUS_NAMES; i++) {
+        status code = (status)STATUS_NAMES;
+        assert_true(status_of_name(status_name((status)i), &code));
+        assert_int_equal(code, i);
+    }
+    status code = STATUS_IO;
+    assert_false(status_of_name("", &code));
+    assert_false(status_of_name("Input", &code));
+    assert_int_equal(code, STATUS_IO);
+    assert_string_equal(status_name((status)STATUS_NAMES), "internal");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_of_every_length_are_cut_at_the_limit),
         cmocka_unit_test(a_prefix_stands_before_as_much_as_fits),
         cmocka_unit_test(try_passes_the_first_failure_up),
+        cmocka_unit_test(every_status_has_a_name_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,9 @@
 enum { QUERY, THREADS, QUIET, OPTION_COUNT };
 
 static const struct option_spec specs[OPTION_COUNT] = {
-    [QUERY] = {"query", "q1", "which", true},
-    [THREADS] = {"threads", "N", "how many", false},
-    [QUIET] = {"quiet", NULL, "less", false},
+    [QUERY] = {"query", "q1", "which", true, 0},
+    [THREADS] = {"threads", "N", "how many", false, 't'},
+    [QUIET] = {"quiet", NULL, "less", false, 0},
 };
 
 static const struct command_spec command = {
@@ -56,6 +56,7 @@ static void options_may_stand_anywhere_and_take_either_form(void **state)
         "movies data --threads 4 --quiet --query q1 --query q2,q3",
         "--threads=4 movies --quiet --query=q1 data --query=q2,q3",
         "--quiet --query q1 --query q2,q3 --threads 4 -- movies data",
+        "movies -t 4 data --quiet --query q1 --query q2,q3",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         struct arena arena = {0};
@@ -114,6 +115,9 @@ static void mistakes_are_named(void **state)
         {"a b --thread 4", "did you mean `--threads`?"},
         {"a b --frobnicate", "run has no option `--frobnicate`"},
         {"a b -q", "run has no option `-q`"},
+        {"a b -t4", "run has no option `-t4`"},
+        {"a b -t", "--threads needs a value"},
+        {"a b -t 1 --threads 2", "--threads is given twice"},
         {"a b --threads", "--threads needs a value"},
         {"a b --threads --quiet", "--threads needs a value"},
         {"a b --quiet=yes", "--quiet takes no value"},

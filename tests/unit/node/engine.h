@@ -33,6 +33,7 @@ struct engine_options {
     uint32_t shard_count;
     uint32_t field_limit;
     uint64_t memory_limit;
+    uint64_t side_table_limit; /* 0: the default. */
     uint64_t shuffle_seed;
     enum tamper (*tamper)(uint32_t pipeline, uint32_t shard, uint64_t number);
     const struct text *queries; /* Names; count 0: all. */
@@ -179,6 +180,7 @@ static inline void engine_run(const struct engine *engine, const struct engine_o
         .thread_count = options->threads == 0 ? 1 : options->threads,
         .memory_limit = options->memory_limit,
         .chunk_bytes = options->chunk_bytes,
+        .side_table_limit = options->side_table_limit,
         .field_limit = options->field_limit,
     };
     struct job *job = NULL;

@@ -11,7 +11,7 @@
 #include "unit/node/engine.h"
 #include "unit/node/sql_file.h"
 
-enum { WAYS = 3 };
+enum { WAYS = 4 };
 
 struct suite {
     struct engine engine;
@@ -23,7 +23,8 @@ struct suite {
 static const char *way_name(int way)
 {
     static const char *const names[WAYS] = {"one thread, whole files", "three threads, tiny chunks",
-                                            "two threads, small chunks, 16 shards"};
+                                            "two threads, small chunks, 16 shards",
+                                            "two threads, every join by shards"};
     return names[way];
 }
 
@@ -35,11 +36,16 @@ static struct engine_options way_options(int way, uint32_t number)
     case 1:
         return (struct engine_options){
             .threads = 3, .chunk_bytes = 1 + number % 64, .shuffle_seed = number + 1};
-    default:
+    case 2:
         return (struct engine_options){.threads = 2,
                                        .chunk_bytes = 64 + number % 200,
                                        .shard_count = 16,
                                        .shuffle_seed = number * 31 + 7};
+    default:
+        return (struct engine_options){.threads = 2,
+                                       .chunk_bytes = 64 + number % 100,
+                                       .side_table_limit = 1,
+                                       .shuffle_seed = number * 17 + 3};
     }
 }
 

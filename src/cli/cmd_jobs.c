@@ -1,0 +1,140 @@
+/* cmd_jobs.c - `millrace jobs` and `millrace cancel`: the jobs of a cluster. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/gateways.h"
+#include "cli/listing.h"
+#include "cli/output.h"
+#include "cli/terminal.h"
+#include "wire/manifest.h"
+
+enum { JOBS_GATEWAY, JOBS_JSON, JOBS_OPTIONS };
+enum { CANCEL_GATEWAY, CANCEL_OPTIONS };
+
+static const struct option_spec jobs_options[JOBS_OPTIONS] = {
+    [JOBS_GATEWAY] = GATEWAYS_OPTION_SPEC,
+    [JOBS_JSON] = {"json", NULL, "for programs", false, 0},
+};
+
+static const struct command_spec jobs_spec = {
+    .name = "jobs",
+    .arguments = "[ID] -g URL[,URL]",
+    .summary = "list the jobs of a cluster, or tell about one",
+    .about = "A job is there from when it was accepted until its client has the answer. One whose\n"
+             "client is gone is removed when its lease is over. Exit code: 3 no gateway could be\n"
+             "reached.",
+    .examples = "  millrace jobs -g 127.0.0.1:7101\n"
+                "  millrace jobs monday -g 127.0.0.1:7101 --json\n",
+    .options = jobs_options,
+    .option_count = JOBS_OPTIONS,
+    .argument_max = 1,
+};
+
+static const struct option_spec cancel_options[CANCEL_OPTIONS] = {
+    [CANCEL_GATEWAY] = GATEWAYS_OPTION_SPEC,
+};
+
+static const struct command_spec cancel_spec = {
+    .name = "cancel",
+    .arguments = "ID -g URL[,URL]",
+    .summary = "remove a job from a cluster",
+    .about = "Its client is told that the job was cancelled. Exit code: 3 no gateway could be\n"
+             "reached.",
+    .examples = "  millrace cancel monday -g 127.0.0.1:7101\n",
+    .options = cancel_options,
+    .option_count = CANCEL_OPTIONS,
+    .argument_min = 1,
+    .argument_max = 1,
+};
+
+enum { TARGET_SIZE = sizeof "/v1/jobs/" + MANIFEST_NAME_MAX };
+
+static status job_target(const char *id, char out[TARGET_SIZE], struct error *err)
+{
+    if (!manifest_name_valid(text_of(id))) {
+        return error_set(err, STATUS_USAGE,
+                         "`%.100s` is no job's id: those are 1 to %d of A-Z a-z 0-9 . _ -", id,
+                         MANIFEST_NAME_MAX);
+    }
+    (void)snprintf(out, TARGET_SIZE, "/v1/jobs/%s", id); /* Fits: it is a name. */
+    return STATUS_OK;
+}
+
+static struct text text_of_buf(const struct buf *buf)
+{
+    return (struct text){(const char *)buf->bytes, (uint32_t)buf->size};
+}
+
+/* --- jobs --- */
+
+static status show_jobs(const struct options *options, const struct buf *body, struct arena *arena,
+                        struct buf *out, struct error *err)
+{
+    struct terminal terminal = terminal_of(STDOUT_FILENO);
+    if (options_value(options, JOBS_JSON) != NULL) {
+        buf_put(out, body->bytes, body->size);
+        if (body->size == 0 || body->bytes[body->size - 1] != '\n') buf_put_u8(out, '\n');
+        return STATUS_OK;
+    }
+    if (options->argument_count > 0) {
+        struct job_view view;
+        TRY(job_view_decode(text_of_buf(body), arena, &view, err));
+        listing_view(&view, terminal, arena, out);
+    } else {
+        struct job_list list;
+        TRY(job_list_decode(text_of_buf(body), arena, &list, err));
+        listing_jobs(&list, terminal, arena, out);
+    }
+    return STATUS_OK;
+}
+
+static status run_jobs(const struct options *options, struct arena *arena, struct error *err)
+{
+    struct gateways gateways;
+    char target[TARGET_SIZE] = "/v1/jobs";
+    struct buf body = {0};
+    struct buf out = {0};
+    const char *urls = options_value(options, JOBS_GATEWAY);
+    TRY(gateways_read("jobs", urls, arena, &gateways, err));
+    if (options->argument_count > 0) TRY(job_target(options->arguments[0], target, err));
+    status result = gateways_call(&gateways, "GET", target, &body, err);
+    if (result == STATUS_OK) result = show_jobs(options, &body, arena, &out, err);
+    if (result == STATUS_OK) result = output_to_stdout(&out, NULL, err);
+    buf_done(&out);
+    buf_done(&body);
+    return result;
+}
+
+static int jobs_main(int argc, char *const *argv)
+{
+    return command_simple(&jobs_spec, run_jobs, argc, argv);
+}
+
+/* --- cancel --- */
+
+static status run_cancel(const struct options *options, struct arena *arena, struct error *err)
+{
+    struct gateways gateways;
+    char target[TARGET_SIZE];
+    struct buf body = {0};
+    const char *urls = options_value(options, CANCEL_GATEWAY);
+    TRY(gateways_read("cancel", urls, arena, &gateways, err));
+    TRY(job_target(options->arguments[0], target, err));
+    /* To remove what is not there succeeds; whoever mistypes an id wants to know. */
+    status result = gateways_call(&gateways, "GET", target, &body, err);
+    buf_done(&body);
+    body = (struct buf){0};
+    if (result == STATUS_OK) result = gateways_call(&gateways, "DELETE", target, &body, err);
+    buf_done(&body);
+    if (result == STATUS_OK) terminal_say("cancelled %s\n", options->arguments[0]);
+    return result;
+}
+
+static int cancel_main(int argc, char *const *argv)
+{
+    return command_simple(&cancel_spec, run_cancel, argc, argv);
+}
+
+const struct command command_jobs = {.spec = &jobs_spec, .run = jobs_main};
+const struct command command_cancel = {.spec = &cancel_spec, .run = cancel_main};

@@ -1,0 +1,295 @@
+/* cmd_submit.c - `millrace submit`: the answers of an analysis, computed by a cluster.
+ *
+ * All that the user sees is as with `run`: the same options, the same printing, the same books. The
+ * order at the end matters: answers first, then the books, then the comparison.
+ */
+#include <string.h>
+
+#include "cli/answer.h"
+#include "cli/answer_order.h"
+#include "cli/command.h"
+#include "cli/gateways.h"
+#include "cli/interrupt.h"
+#include "cli/submission.h"
+#include "cli/terminal.h"
+#include "cli/verify.h"
+#include "io/clock.h"
+#include "node/client_node.h"
+#include "node/table_files.h"
+
+enum {
+    SUBMIT_GATEWAY = ANSWER_OPTIONS,
+    SUBMIT_JOB,
+    SUBMIT_RETRY_FOR,
+    SUBMIT_VERIFY,
+    SUBMIT_OPTIONS
+};
+
+enum { RETRY_FOR_S = 60, RETRY_FOR_MAX_S = 30 * 24 * 3600 };
+
+static const struct option_spec submit_options[SUBMIT_OPTIONS] = {
+    ANSWER_OPTION_SPECS,
+    [SUBMIT_GATEWAY] = GATEWAYS_OPTION_SPEC,
+    [SUBMIT_JOB] = {"job", "ID", "go on with this job, or begin it under this id", false, 0},
+    [SUBMIT_RETRY_FOR] = {"retry-for", "S",
+                          "give up when no gateway answers for so many seconds; default: 60", false,
+                          0},
+    [SUBMIT_VERIFY] = {"verify", NULL, "then answer here as well, and compare every byte", false,
+                       0},
+};
+
+static const struct command_spec submit_spec = {
+    .name = "submit",
+    .arguments = "ANALYSIS DATA_DIR -g URL[,URL]",
+    .summary = "answer the questions of an analysis with a cluster",
+    .about =
+        "Sends the files of DATA_DIR through a gateway and prints the answers, as `run` does. Any\n"
+        "node of the cluster may be killed meanwhile; gateways are tried in turn. Ctrl-C cancels\n"
+        "the job. A client that was killed, or found no gateway, goes on with --job ID: what was\n"
+        "sent is not sent again. Where the cluster needs a token, the environment variable\n"
+        "MILLRACE_CLUSTER_TOKEN holds it. Exit code: 0 answered, 1 the job failed, 2 wrong usage,\n"
+        "3 no gateway could be reached.",
+    .examples = "  millrace submit movies data/movies -g 127.0.0.1:7101,127.0.0.1:7102\n"
+                "  millrace submit movies data/movies -g 127.0.0.1:7101 --query q1 --verify\n"
+                "  millrace submit coffee data/coffee -g 127.0.0.1:7101 --job monday "
+                "--output results\n",
+    .options = submit_options,
+    .option_count = SUBMIT_OPTIONS,
+    .argument_min = 2,
+    .argument_max = 2,
+};
+
+struct submit {
+    struct answer answer;
+    struct gateways gateways;
+    struct job *job;
+    struct submission submission;
+    struct answer_order order;
+    struct books books;
+    struct verify received; /* What the cluster answered, when it is to be verified. */
+    uint64_t retry_for_s;
+    uint64_t chunk_count; /* Of all scans. */
+    double started;
+    bool is_verified;
+};
+
+static status read_options(struct submit *submit, struct error *err)
+{
+    const struct options *options = &submit->answer.options;
+    const char *gateways = options_value(options, SUBMIT_GATEWAY);
+    const char *retry_for = options_value(options, SUBMIT_RETRY_FOR);
+    struct option_range range = {0, RETRY_FOR_MAX_S};
+    TRY(answer_read(&submit->answer, err));
+    TRY(gateways_read("submit", gateways, &submit->answer.arena, &submit->gateways, err));
+    submit->retry_for_s = RETRY_FOR_S;
+    if (retry_for != NULL) {
+        TRY(option_count("retry-for", retry_for, range, &submit->retry_for_s, err));
+    }
+    submit->is_verified = options_value(options, SUBMIT_VERIFY) != NULL;
+    return STATUS_OK;
+}
+
+/* --- What the client tells. --- */
+
+static status on_rows(void *context, uint32_t query, const struct batch *batch, struct error *err)
+{
+    struct submit *submit = context;
+    if (submit->is_verified) TRY(verify_rows(&submit->received, query, batch, err));
+    return answer_order_rows(&submit->order, query, batch, err);
+}
+
+static status on_query_done(void *context, uint32_t query, struct error *err)
+{
+    struct submit *submit = context;
+    return answer_order_end(&submit->order, query, err);
+}
+
+static void on_progress(void *context, const struct client_progress *progress, uint64_t sent_bytes,
+                        uint64_t total_bytes)
+{
+    struct submit *submit = context;
+    struct progress *line = &submit->answer.progress;
+    double elapsed = clock_seconds() - submit->started;
+    double rate = elapsed > 0 ? (double)sent_bytes / elapsed : 0;
+    double share = submit->chunk_count > 0
+                       ? (double)progress->applied_chunks / (double)submit->chunk_count
+                       : 0;
+    (void)total_bytes; /* Chunks are what is counted on the other side too. */
+    if (progress->phase_count == 0) {
+        progress_show(line, 0, "%s", progress->state[0] != '\0' ? progress->state : "waiting");
+        return;
+    }
+    progress_show(line, share, "sent %llu/%llu chunks, applied %llu, phase %u of %u, %.0f MB/s",
+                  (unsigned long long)progress->sent_chunks,
+                  (unsigned long long)submit->chunk_count,
+                  (unsigned long long)progress->applied_chunks, progress->phase,
+                  progress->phase_count, rate / 1e6);
+}
+
+/* --- The job. --- */
+
+static void count_chunks(struct submit *submit)
+{
+    const struct plan *plan = job_plan(submit->job);
+    const struct table_files *files = job_files(submit->job);
+    for (uint32_t i = 0; i < plan->scan_count; i++) {
+        submit->chunk_count += files[plan->scans[i].table].chunk_count;
+    }
+}
+
+static void say_job(const struct submit *submit)
+{
+    const struct submission *submission = &submit->submission;
+    if (submit->answer.quiet) return;
+    if (submission->resumed) {
+        terminal_say("job %s, going on after %llu chunks\n", submission->id,
+                     (unsigned long long)submission->sent_count);
+    } else {
+        terminal_say("job %s\n", submission->id);
+    }
+    if (submission->journal == NULL) {
+        terminal_say("there is no journal, so this job can't be gone on with: %s\n",
+                     submission->journal_failure.text);
+    }
+}
+
+static status run_client(struct submit *submit, struct error *err)
+{
+    struct client_node_options options = {
+        .job = submit->job,
+        .gateways = submit->gateways.urls,
+        .gateway_count = submit->gateways.count,
+        .id = submit->submission.id,
+        .owner_key = submit->submission.owner_key,
+        .token = submit->gateways.token,
+        .journal = submit->submission.journal,
+        .sent = submit->submission.sent,
+        .sent_count = submit->submission.sent_count,
+        .retry_for_ms = submit->retry_for_s * 1000,
+        .cancelled = interrupt_flag(),
+        .context = submit,
+        .rows = on_rows,
+        .query_done = on_query_done,
+        .progress = on_progress,
+    };
+    submit->started = clock_seconds();
+    if (!submit->answer.quiet) progress_start(&submit->answer.progress, "sending");
+    status result = client_node_run(&options, &submit->books, err);
+    progress_clear(&submit->answer.progress);
+    submission_end(&submit->submission, result);
+    return result;
+}
+
+static status submit_job(struct submit *submit, struct error *err)
+{
+    struct answer *answer = &submit->answer;
+    TRY(job_open(&answer->job_options, &submit->job, err));
+    count_chunks(submit);
+    struct submission_options options = {
+        .id = options_value(&answer->options, SUBMIT_JOB),
+        .job = submit->job,
+        .job_options = &answer->job_options,
+        .gateways = &submit->gateways,
+    };
+    const struct plan *plan = job_plan(submit->job);
+    TRY(answer_open(answer, plan, err));
+    TRY(answer_order_open(&submit->order, &answer->output, &answer->arena, err));
+    if (submit->is_verified) TRY(verify_open(&submit->received, plan, &answer->arena, err));
+    TRY(submission_begin(&submit->submission, &options, &answer->arena, err));
+    say_job(submit);
+    status result = run_client(submit, err);
+    if (result == STATUS_OK) result = output_finish(&answer->output, &submit->books, err);
+    return result == STATUS_OK ? STATUS_OK : answer_explain(answer, err);
+}
+
+/* --- The comparison. --- */
+
+struct local_answer {
+    struct verify rows;
+    struct progress progress;
+};
+
+static status on_local_rows(void *context, uint32_t query, const struct batch *batch,
+                            struct error *err)
+{
+    struct local_answer *local = context;
+    return verify_rows(&local->rows, query, batch, err);
+}
+
+static void on_local_progress(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    struct local_answer *local = context;
+    progress_update(&local->progress, done_bytes, total_bytes);
+}
+
+static status compare_with_run(struct submit *submit, struct local_answer *local, struct job *job,
+                               struct error *err)
+{
+    struct job_events events = {
+        .context = local,
+        .rows = on_local_rows,
+        .progress = on_local_progress,
+        .stream_query = JOB_STREAM_NONE,
+    };
+    TRY(verify_open(&local->rows, job_plan(job), &submit->answer.arena, err));
+    if (!submit->answer.quiet) progress_start(&local->progress, "verifying");
+    status result = job_run(job, &events, err);
+    progress_clear(&local->progress);
+    TRY(result);
+    struct verify_side from_cluster = {&submit->received, &submit->books};
+    struct verify_side from_run = {&local->rows, job_books(job)};
+    return verify_compare(from_cluster, from_run, err);
+}
+
+static status verify_job(struct submit *submit, struct error *err)
+{
+    struct local_answer local = {0};
+    struct job *job = NULL;
+    status result = job_open(&submit->answer.job_options, &job, err);
+    if (result == STATUS_OK) result = compare_with_run(submit, &local, job, err);
+    if (result == STATUS_OK && !submit->answer.quiet) terminal_say("verified: equal to run\n");
+    if (result == STATUS_CANCELLED && interrupt_by_signal()) {
+        result = error_set(err, STATUS_CANCELLED, "not verified: interrupted");
+    }
+    verify_close(&local.rows);
+    job_close(job);
+    return result;
+}
+
+/* --- The command. --- */
+
+static void submit_done(struct submit *submit)
+{
+    verify_close(&submit->received);
+    answer_order_close(&submit->order);
+    answer_close(&submit->answer);
+    job_close(submit->job);
+}
+
+static int submit_main(int argc, char *const *argv)
+{
+    struct submit submit = {0};
+    struct answer *answer = &submit.answer;
+    struct error err = {.code = STATUS_OK};
+    bool as_json = options_want_json(argc, argv);
+    status result = options_parse(&submit_spec, argc, argv, &answer->arena, &answer->options, &err);
+    if (result == STATUS_OK && answer->options.help) {
+        submit_done(&submit);
+        return command_help(&submit_spec);
+    }
+    if (result == STATUS_OK) result = read_options(&submit, &err);
+    if (result == STATUS_OK) {
+        result = submit_job(&submit, &err);
+        if (result != STATUS_OK) output_discard(&answer->output);
+    }
+    if (result == STATUS_OK) {
+        answer_show_books(answer, &submit.books);
+        if (submit.is_verified) result = verify_job(&submit, &err);
+    }
+    int code = COMMAND_ANSWERED;
+    if (result != STATUS_OK) code = command_fail(&err, as_json && !answer->output.started);
+    submit_done(&submit);
+    return code;
+}
+
+const struct command command_submit = {.spec = &submit_spec, .run = submit_main};

@@ -1,0 +1,87 @@
+/* gateways.c - addresses as people write them, made into URLs. */
+#include "cli/gateways.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "node/client_node.h"
+#include "node/cluster_config.h"
+
+enum { CALL_TIMEOUT_MS = 15000 };
+
+static bool has_prefix(struct text text, const char *prefix)
+{
+    struct text wanted = text_of(prefix);
+    return text.size > wanted.size && memcmp(text.bytes, wanted.bytes, wanted.size) == 0;
+}
+
+static status read_one(struct text given, struct arena *arena, const char **out, struct error *err)
+{
+    while (given.size > 0 && given.bytes[given.size - 1] == '/') {
+        given.size--;
+    }
+    bool is_url = has_prefix(given, "http://") || has_prefix(given, "https://");
+    bool is_address = !is_url && given.size > 0 && given.bytes[0] != ':' &&
+                      given.bytes[given.size - 1] != ':' &&
+                      memchr(given.bytes, '/', given.size) == NULL;
+    bool has_space = given.size > 0 && memchr(given.bytes, ' ', given.size) != NULL;
+    if ((!is_url && !is_address) || has_space) {
+        return error_set(err, STATUS_USAGE,
+                         "--gateway: `%.*s` is no address; write 127.0.0.1:7101 or "
+                         "http://host:port, several with commas",
+                         (int)(given.size < 100 ? given.size : 100), given.bytes);
+    }
+    struct buf url = {0};
+    if (is_address) buf_put_string(&url, "http://");
+    buf_put_text(&url, given);
+    struct text whole = {(const char *)url.bytes, (uint32_t)url.size};
+    *out = url.failed ? NULL : arena_copy_string(arena, whole);
+    buf_done(&url);
+    return *out != NULL ? STATUS_OK : error_memory(err);
+}
+
+status gateways_read(const char *command, const char *value, struct arena *arena,
+                     struct gateways *out, struct error *err)
+{
+    if (value == NULL) {
+        return error_set(err, STATUS_USAGE,
+                         "%s needs a gateway: -g 127.0.0.1:7101, several with commas", command);
+    }
+    const char **urls = arena_array(arena, const char *, CONFIG_GATEWAYS_MAX);
+    if (urls == NULL) return error_memory(err);
+    uint32_t count = 0;
+    for (const char *at = value; at != NULL;) {
+        struct text given = {at, (uint32_t)strcspn(at, ",")};
+        at = at[given.size] == ',' ? at + given.size + 1 : NULL;
+        if (count == CONFIG_GATEWAYS_MAX) {
+            return error_set(err, STATUS_USAGE, "--gateway: more than %d addresses",
+                             CONFIG_GATEWAYS_MAX);
+        }
+        TRY(read_one(given, arena, &urls[count++], err));
+    }
+    const char *token = getenv("MILLRACE_CLUSTER_TOKEN");
+    *out = (struct gateways){
+        .urls = urls,
+        .count = count,
+        .token = token != NULL && token[0] != '\0' ? token : NULL,
+    };
+    return STATUS_OK;
+}
+
+status gateways_call(const struct gateways *gateways, const char *method, const char *target,
+                     struct buf *out_body, struct error *err)
+{
+    struct gateway_call call = {
+        .gateways = gateways->urls,
+        .gateway_count = gateways->count,
+        .token = gateways->token,
+        .method = method,
+        .target = target,
+        .timeout_ms = CALL_TIMEOUT_MS,
+    };
+    status result = gateway_call(&call, out_body, err);
+    if (result != STATUS_IO) return result;
+    err->code = STATUS_UNREACHABLE;
+    return STATUS_UNREACHABLE;
+}

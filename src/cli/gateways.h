@@ -1,0 +1,30 @@
+/* gateways.h - the gateways that a command talks to: -g URL[,URL]. */
+#ifndef CLI_GATEWAYS_H
+#define CLI_GATEWAYS_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "cli/options.h"
+
+struct gateways {
+    const char *const *urls; /* http://host:port, without a slash at the end. */
+    uint32_t count;
+    const char *token; /* From the environment; NULL: none. */
+};
+
+#define GATEWAYS_OPTION_SPEC                                                                       \
+    {                                                                                              \
+        "gateway", "URL[,URL]", "where to ask, such as 127.0.0.1:7101; tried in turn", false, 'g'  \
+    }
+
+/* `command` is for the message when the option was not given. Memory from the arena. */
+MUST_USE status gateways_read(const char *command, const char *value, struct arena *arena,
+                              struct gateways *out, struct error *err);
+
+/* One call; the body is JSON and the caller's to free. STATUS_UNREACHABLE: no gateway was of use.
+ */
+MUST_USE status gateways_call(const struct gateways *gateways, const char *method,
+                              const char *target, struct buf *out_body, struct error *err);
+
+#endif

@@ -1,0 +1,126 @@
+/* scan_run.c - a chunk is parsed once, and every pipeline runs over the same parsed batches. */
+#include "exec/scan_run.h"
+
+#include "base/arena.h"
+#include "data/csv_split.h"
+
+struct scan_run {
+    struct column_loader loader; /* First: the pipelines see only this. */
+    struct scan_run_options options;
+    struct chunk_scan *scan;
+    struct pipeline_run **pipelines;
+    struct arena arena;
+};
+
+static status load_column(struct column_loader *loader, uint32_t column, struct selection selection,
+                          struct error *err)
+{
+    struct scan_run *run = (struct scan_run *)loader;
+    return chunk_scan_load(run->scan, column, selection, err);
+}
+
+static status scan_run_init(struct scan_run *run, uint32_t *out_culprit, struct error *err)
+{
+    const struct scan_run_options *options = &run->options;
+    const struct plan *plan = options->plan;
+    const struct scan *scan = options->scan;
+    *out_culprit = SCAN_RUN_ITSELF;
+    run->pipelines = arena_array(&run->arena, struct pipeline_run *, scan->pipeline_count + 1);
+    if (run->pipelines == NULL) return error_memory(err);
+    TRY(chunk_scan_create(&plan->tables[scan->table], scan->used, options->field_limit,
+                          options->budget, &run->scan, err));
+    for (uint32_t i = 0; i < scan->pipeline_count; i++) {
+        const struct pipeline *pipeline = &plan->pipelines[scan->pipelines[i]];
+        *out_culprit = i;
+        TRY(pipeline_run_create(pipeline, options->finished,
+                                options->shard_counts[pipeline->target], options->budget,
+                                &run->pipelines[i], err));
+    }
+    return STATUS_OK;
+}
+
+status scan_run_create(const struct scan_run_options *options, struct scan_run **out_run,
+                       uint32_t *out_culprit, struct error *err)
+{
+    *out_culprit = SCAN_RUN_ITSELF;
+    struct scan_run *run = memory_alloc(options->budget, sizeof *run);
+    if (run == NULL) return error_memory(err);
+    *run = (struct scan_run){.loader = {.load = load_column}, .options = *options};
+    arena_init(&run->arena, options->budget);
+    status result = scan_run_init(run, out_culprit, err);
+    if (result != STATUS_OK) {
+        scan_run_destroy(run);
+        return result;
+    }
+    *out_run = run;
+    return STATUS_OK;
+}
+
+void scan_run_destroy(struct scan_run *run)
+{
+    if (run == NULL) return;
+    for (uint32_t i = 0; run->pipelines != NULL && i < run->options.scan->pipeline_count; i++) {
+        pipeline_run_destroy(run->pipelines[i]);
+    }
+    chunk_scan_destroy(run->scan);
+    arena_done(&run->arena);
+    memory_free(run->options.budget, run, sizeof *run);
+}
+
+status scan_run_chunk(struct scan_run *run, const struct chunk *chunk, uint32_t *out_culprit,
+                      struct error *err)
+{
+    *out_culprit = SCAN_RUN_ITSELF;
+    TRY(chunk_scan_begin(run->scan, chunk, err));
+    for (bool more = true;;) {
+        struct batch batch;
+        struct selection selection;
+        *out_culprit = SCAN_RUN_ITSELF;
+        TRY(chunk_scan_next(run->scan, &batch, &selection, &more, err));
+        if (!more) return STATUS_OK;
+        for (uint32_t i = 0; i < run->options.scan->pipeline_count; i++) {
+            *out_culprit = i;
+            TRY(pipeline_run_push(run->pipelines[i], &batch, selection, &run->loader, err));
+        }
+    }
+}
+
+uint32_t scan_run_error_offset(const struct scan_run *run)
+{
+    return chunk_scan_error_offset(run->scan);
+}
+
+const struct chunk_tally *scan_run_tally(const struct scan_run *run)
+{
+    return chunk_scan_tally(run->scan);
+}
+
+struct pipeline_run *scan_run_pipeline(struct scan_run *run, uint32_t index)
+{
+    return run->pipelines[index];
+}
+
+static void line_add(struct tally_line *line, uint64_t chunk_number, const struct chunk *chunk,
+                     const struct drop_count *more)
+{
+    if (more->count == 0) return;
+    if (line->count == 0 || chunk_number < line->first_chunk) {
+        line->first_chunk = chunk_number;
+        line->first_line = csv_count_lines(chunk->bytes, more->first_offset);
+    }
+    line->count += more->count;
+}
+
+void tally_add(struct tally *tally, uint64_t chunk_number, const struct chunk *chunk,
+               const struct chunk_tally *more)
+{
+    tally->record_count += more->record_count;
+    tally->kept_count += more->kept_count;
+    line_add(&tally->wrong_fields, chunk_number, chunk, &more->wrong_fields);
+    for (uint32_t i = 0; i < tally->column_count; i++) {
+        for (uint32_t reason = 0; reason < DROP_REASON_COUNT; reason++) {
+            line_add(&tally->dropped[i][reason], chunk_number, chunk, &more->dropped[i][reason]);
+        }
+        line_add(&tally->nulled[i], chunk_number, chunk, &more->nulled[i]);
+    }
+}

@@ -1,0 +1,13 @@
+/* address.h - whether a server could listen somewhere on this host. */
+#ifndef IO_ADDRESS_H
+#define IO_ADDRESS_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Takes the address for a moment. Port 0: any; then only the host is looked at. STATUS_IO says what
+ * is in the way: the port is taken, the host is another one, or its name is not known. */
+MUST_USE status address_check(const char *host, uint16_t port, struct error *err);
+
+#endif

@@ -1,0 +1,312 @@
+/* chunk_source.c - cuts in order, notes where, and reads back by the notes.
+ *
+ * The body of a chunk says nothing about the scan that wants it, so all scans of a table share the
+ * notes, and the first one to come to a chunk cuts it.
+ */
+#include "node/chunk_source.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+#include "base/hash.h"
+#include "data/csv_split.h"
+#include "io/file.h"
+#include "wire/message.h"
+
+struct source_note {
+    uint64_t offset;
+    uint64_t first_line;
+    uint64_t checksum; /* Of the whole body. */
+    uint32_t size;
+    uint32_t file;
+};
+
+struct source_table {
+    struct source_note *notes; /* By chunk, */
+    uint64_t known_count;      /* those below this. */
+};
+
+struct chunk_source {
+    struct chunk_source_options options;
+    struct arena arena;
+    struct source_table *tables;
+    uint32_t **line_counts;
+    struct chunk_reader *reader;
+    struct buf bytes; /* Of a chunk that is read again. */
+};
+
+/* ---- life ---- */
+
+static status source_init(struct chunk_source *source, struct error *err)
+{
+    const struct plan *plan = source->options.plan;
+    struct arena *arena = &source->arena;
+    source->tables = arena_array(arena, struct source_table, plan->table_count + 1);
+    source->line_counts = arena_array(arena, uint32_t *, plan->table_count + 1);
+    if (source->tables == NULL || source->line_counts == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < plan->table_count; i++) {
+        uint64_t count = source->options.files[i].chunk_count;
+        source->tables[i].notes = arena_array(arena, struct source_note, count + 1);
+        source->line_counts[i] = arena_array(arena, uint32_t, count + 1);
+        if (source->tables[i].notes == NULL || source->line_counts[i] == NULL) {
+            return error_set(err, STATUS_MEMORY, "table %.*s: no memory to note its chunks",
+                             TEXT_ARGS(plan->tables[i].name));
+        }
+    }
+    return chunk_reader_create(NULL, &source->reader, err);
+}
+
+status chunk_source_create(const struct chunk_source_options *options, struct chunk_source **out,
+                           struct error *err)
+{
+    struct chunk_source *source = memory_alloc(NULL, sizeof *source);
+    if (source == NULL) return error_memory(err);
+    *source = (struct chunk_source){.options = *options};
+    status result = source_init(source, err);
+    if (result != STATUS_OK) {
+        chunk_source_destroy(source);
+        return result;
+    }
+    for (uint32_t i = 0; i < options->plan->table_count; i++) {
+        table_files_rewind(&options->files[i]);
+    }
+    *out = source;
+    return STATUS_OK;
+}
+
+void chunk_source_destroy(struct chunk_source *source)
+{
+    if (source == NULL) return;
+    chunk_reader_destroy(source->reader);
+    buf_done(&source->bytes);
+    arena_done(&source->arena);
+    memory_free(NULL, source, sizeof *source);
+}
+
+/* ---- whether files are the same ---- */
+
+static status fail_changed(struct text name, struct error *err)
+{
+    return error_set(err, STATUS_INPUT, "%.*s changed while it was being read", TEXT_ARGS(name));
+}
+
+/* By its path: a file that took the place of ours is not ours. */
+static status check_file(const struct table_file *file, struct error *err)
+{
+    struct file_info info = {0};
+    int fd = -1;
+    struct error ignored;
+    bool is_there = file_open(file->path, &fd, &info, &ignored) == STATUS_OK;
+    file_close(fd);
+    bool is_same = is_there && info.size == file->size && info.modified_ns == file->modified_ns &&
+                   info.inode == file->inode;
+    return is_same ? STATUS_OK : fail_changed(file->name, err);
+}
+
+static status check_table(const struct table_files *files, struct error *err)
+{
+    for (uint32_t i = 0; i < files->file_count; i++) {
+        TRY(check_file(&files->files[i], err));
+    }
+    return STATUS_OK;
+}
+
+/* ---- reading ---- */
+
+/* The body that stands for the noted bytes. */
+static status make_body(const struct chunk_source *source, uint32_t table,
+                        const struct source_note *note, const char *bytes, struct buf *out,
+                        struct error *err)
+{
+    const struct table_file *file = &source->options.files[table].files[note->file];
+    struct chunk_body body = {
+        .file = note->file,
+        .offset = note->offset,
+        .first_line = note->first_line,
+        .file_columns = file->column_count,
+        .column_map = file->column_map,
+        .column_count = source->options.plan->tables[table].schema.count,
+        .bytes = {bytes, note->size},
+    };
+    chunk_body_encode(&body, out);
+    if (out->failed) {
+        return error_set(err, STATUS_MEMORY, "%.*s: no memory for a chunk of %u bytes",
+                         TEXT_ARGS(file->name), note->size);
+    }
+    return STATUS_OK;
+}
+
+/* Cuts the first chunk that is not known yet. */
+static status cut_next(struct chunk_source *source, uint32_t table, struct buf *out_body,
+                       struct error *err)
+{
+    struct table_files *files = &source->options.files[table];
+    struct source_table *known = &source->tables[table];
+    uint64_t number = known->known_count;
+    struct chunk chunk;
+    uint32_t file;
+    TRY(chunk_reader_read(source->reader, files, number,
+                          table_files_record_limit(source->options.field_limit), NULL, &chunk,
+                          &file, err));
+    ASSERT(chunk.size <= UINT32_MAX);
+    struct source_note *note = &known->notes[number];
+    *note = (struct source_note){
+        .offset = chunk.offset,
+        .first_line = files->files[file].header_lines + 1,
+        .size = (uint32_t)chunk.size,
+        .file = file,
+    };
+    if (number > files->files[file].first_chunk) {
+        note->first_line = note[-1].first_line + source->line_counts[table][number - 1];
+    }
+    TRY(make_body(source, table, note, chunk.bytes, out_body, err));
+    note->checksum = hash_bytes(out_body->bytes, out_body->size);
+    source->line_counts[table][number] = (uint32_t)csv_count_lines(chunk.bytes, chunk.size);
+    known->known_count++;
+    return STATUS_OK;
+}
+
+static status read_again(struct chunk_source *source, uint32_t table, uint64_t number,
+                         struct buf *out_body, struct error *err)
+{
+    const struct source_note *note = &source->tables[table].notes[number];
+    const struct table_file *file = &source->options.files[table].files[note->file];
+    TRY(check_file(file, err));
+    buf_reset(&source->bytes);
+    if (!buf_reserve(&source->bytes, note->size)) {
+        return error_set(err, STATUS_MEMORY, "%.*s: no memory to read %u bytes",
+                         TEXT_ARGS(file->name), note->size);
+    }
+    struct file_part part = {file->fd, file->path, note->offset, note->size};
+    TRY(file_read(part, source->bytes.bytes, err));
+    TRY(make_body(source, table, note, (const char *)source->bytes.bytes, out_body, err));
+    /* Some file systems count time in whole seconds: a change may show in the bytes alone. */
+    if (hash_bytes(out_body->bytes, out_body->size) != note->checksum) {
+        return fail_changed(file->name, err);
+    }
+    return STATUS_OK;
+}
+
+static status read_chunk(struct chunk_source *source, uint32_t table, uint64_t number,
+                         struct buf *out_body, struct error *err)
+{
+    const struct table_files *files = &source->options.files[table];
+    struct source_table *known = &source->tables[table];
+    if (number < files->chunk_count) {
+        bool is_known = number < known->known_count;
+        while (known->known_count <= number) {
+            buf_reset(out_body);
+            TRY(cut_next(source, table, out_body, err));
+        }
+        if (is_known) TRY(read_again(source, table, number, out_body, err));
+    }
+    return number + 1 >= files->chunk_count ? check_table(files, err) : STATUS_OK;
+}
+
+status chunk_source_read(struct chunk_source *source, uint32_t scan, uint64_t number,
+                         struct client_chunk *out, struct error *err)
+{
+    const struct plan *plan = source->options.plan;
+    ASSERT(scan < plan->scan_count);
+    uint32_t table = plan->scans[scan].table;
+    uint64_t count = source->options.files[table].chunk_count;
+    struct buf body = {0};
+    status result = read_chunk(source, table, number, &body, err);
+    if (result != STATUS_OK) {
+        buf_done(&body);
+        return result;
+    }
+    *out = (struct client_chunk){
+        .scan = scan,
+        .number = number,
+        .is_last = number >= count || number + 1 == count,
+        .is_none = number >= count,
+        .body = body,
+    };
+    if (!out->is_none) out->checksum = source->tables[table].notes[number].checksum;
+    return STATUS_OK;
+}
+
+/* ---- what is known ---- */
+
+bool chunk_source_place(const struct chunk_source *source, uint32_t table, uint64_t number,
+                        struct chunk_place *out)
+{
+    ASSERT(table < source->options.plan->table_count);
+    const struct source_table *known = &source->tables[table];
+    if (number >= known->known_count) return false;
+    *out = (struct chunk_place){
+        .file = known->notes[number].file,
+        .first_line = known->notes[number].first_line,
+    };
+    return true;
+}
+
+uint32_t *const *chunk_source_line_counts(const struct chunk_source *source)
+{
+    return source->line_counts;
+}
+
+status chunk_source_files(const struct chunk_source *source, struct arena *arena,
+                          struct source_file **out, uint32_t *out_count, struct error *err)
+{
+    uint32_t table_count = source->options.plan->table_count;
+    size_t count = 0;
+    for (uint32_t i = 0; i < table_count; i++) {
+        count += source->options.files[i].file_count;
+    }
+    struct source_file *list = arena_array(arena, struct source_file, count + 1);
+    if (list == NULL) return error_memory(err);
+    uint32_t listed = 0;
+    for (uint32_t i = 0; i < table_count; i++) {
+        const struct table_files *files = &source->options.files[i];
+        for (uint32_t j = 0; j < files->file_count; j++) {
+            const struct table_file *file = &files->files[j];
+            list[listed++] = (struct source_file){
+                .table = i,
+                .name = file->name,
+                .size = file->size,
+                .modified_ns = file->modified_ns,
+                .inode = file->inode,
+            };
+        }
+    }
+    *out = list;
+    *out_count = listed;
+    return STATUS_OK;
+}
+
+static status match_file(const struct source_file *now, const struct source_file *earlier,
+                         struct error *err)
+{
+    if (now->table != earlier->table || !text_equal(now->name, earlier->name)) {
+        return error_set(err, STATUS_INPUT,
+                         "the files are not those that the job began with: there is %.*s where "
+                         "%.*s was",
+                         TEXT_ARGS(now->name), TEXT_ARGS(earlier->name));
+    }
+    bool is_same = now->size == earlier->size && now->modified_ns == earlier->modified_ns &&
+                   now->inode == earlier->inode;
+    if (is_same) return STATUS_OK;
+    return error_set(err, STATUS_INPUT, "%.*s has changed since the job began",
+                     TEXT_ARGS(now->name));
+}
+
+status chunk_source_match(const struct chunk_source *source, const struct source_file *earlier,
+                          uint32_t count, struct error *err)
+{
+    struct arena arena = {0};
+    struct source_file *now = NULL;
+    uint32_t now_count = 0;
+    status result = chunk_source_files(source, &arena, &now, &now_count, err);
+    for (uint32_t i = 0; result == STATUS_OK && i < now_count && i < count; i++) {
+        result = match_file(&now[i], &earlier[i], err);
+    }
+    if (result == STATUS_OK && now_count != count) {
+        result = error_set(err, STATUS_INPUT,
+                           "the files are not those that the job began with: there are %u, there "
+                           "were %u",
+                           now_count, count);
+    }
+    arena_done(&arena);
+    return result;
+}

@@ -1,0 +1,122 @@
+/* cluster_clean.c - all locks are looked at before anything is removed. The folder of the cluster
+ * stays locked meanwhile, so that nobody starts one; a single node that is started just then loses
+ * no more than a crash would have cost it.
+ */
+#include "node/cluster_clean.h"
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "io/bus_amqp.h"
+#include "io/file.h"
+#include "io/file_tree.h"
+#include "io/folder_lock.h"
+
+enum { DEADLINE_MS = 5000 };
+
+struct clean {
+    struct clean_options options;
+    struct arena arena;
+    const char **nodes; /* Gateways, then workers. */
+    uint32_t node_count;
+};
+
+static status list_nodes(struct clean *clean, struct error *err)
+{
+    const struct cluster_config *config = clean->options.config;
+    uint32_t count = config->gateway_count + config->worker_count;
+    clean->nodes = arena_array(&clean->arena, const char *, count);
+    if (clean->nodes == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < config->gateway_count; i++) {
+        clean->nodes[clean->node_count++] = config->gateways[i].name;
+    }
+    for (uint32_t i = 0; i < config->worker_count; i++) {
+        clean->nodes[clean->node_count++] = config->workers[i].name;
+    }
+    return STATUS_OK;
+}
+
+static status check_stopped(struct clean *clean, struct error *err)
+{
+    const char *data_dir = clean->options.config->data_dir;
+    for (uint32_t i = 0; i < clean->node_count; i++) {
+        const char *folder = file_path(data_dir, text_of(clean->nodes[i]), &clean->arena);
+        pid_t pid = 0;
+        if (folder == NULL) return error_memory(err);
+        if (!folder_lock_holder(folder, &pid)) continue;
+        return error_set(err, STATUS_USAGE,
+                         "node %s still runs, as process %ld: stop it first, and the others",
+                         clean->nodes[i], (long)pid);
+    }
+    return STATUS_OK;
+}
+
+static status remove_in(struct clean *clean, const char *folder, const char *name,
+                        struct error *err)
+{
+    const char *path = file_path(folder, text_of(name), &clean->arena);
+    if (path == NULL) return error_memory(err);
+    return file_tree_remove(path, err);
+}
+
+static status remove_files(struct clean *clean, struct error *err)
+{
+    static const char *const leftovers[] = {"jobs", "note", "pid"};
+    const char *data_dir = clean->options.config->data_dir;
+    for (uint32_t i = 0; i < clean->node_count; i++) {
+        const char *folder = file_path(data_dir, text_of(clean->nodes[i]), &clean->arena);
+        if (folder == NULL) return error_memory(err);
+        for (size_t j = 0; j < sizeof leftovers / sizeof leftovers[0]; j++) {
+            TRY(remove_in(clean, folder, leftovers[j], err));
+        }
+    }
+    return remove_in(clean, data_dir, "broker", err);
+}
+
+static status remove_queues(struct clean *clean, struct error *err)
+{
+    const struct cluster_config *config = clean->options.config;
+    bool is_given = clean->options.broker != NULL;
+    if (!is_given && config->broker_count == 0) return STATUS_OK; /* They went with their broker. */
+    struct bus_amqp_options options = {
+        .cluster = config->name,
+        .node = clean->nodes[0],
+        .nodes = clean->nodes,
+        .node_count = clean->node_count,
+        .brokers = is_given ? &clean->options.broker : config->brokers,
+        .broker_count = is_given ? 1 : config->broker_count,
+        .work_count = config->work_queues,
+        .limits = {.inbox_prefetch = 1,
+                   .work_prefetch = 1,
+                   .confirm_window = 1,
+                   .confirm_window_bytes = 1,
+                   .deadline_ms = DEADLINE_MS},
+        .queues = config->queues == CONFIG_QUEUES_QUORUM ? BUS_AMQP_QUORUM : BUS_AMQP_TRANSIENT,
+    };
+    return bus_amqp_remove_queues(&options, err);
+}
+
+static status run(struct clean *clean, struct error *err)
+{
+    TRY(list_nodes(clean, err));
+    TRY(check_stopped(clean, err));
+    TRY(remove_files(clean, err));
+    return remove_queues(clean, err);
+}
+
+status cluster_clean(const struct clean_options *options, struct error *err)
+{
+    struct clean clean = {.options = *options};
+    struct folder_lock *lock = NULL;
+    const char *data_dir = options->config->data_dir;
+    pid_t pid = 0;
+    if (folder_lock_holder(data_dir, &pid)) {
+        return error_set(err, STATUS_USAGE,
+                         "the cluster still runs: `up` is process %ld, stop it first", (long)pid);
+    }
+    /* Without the folder there are only queues, if anything. */
+    if (file_is_folder(data_dir)) TRY(folder_lock_open(data_dir, 0, &lock, err));
+    status result = run(&clean, err);
+    folder_lock_close(lock);
+    arena_done(&clean.arena);
+    return result;
+}

@@ -1,0 +1,36 @@
+/* worker_node.h - a worker as a process: threads, files and the broker around role/worker.h.
+ *
+ * The caller's thread runs the role; maps run on threads of their own, the bus on its own.
+ */
+#ifndef NODE_WORKER_NODE_H
+#define NODE_WORKER_NODE_H
+
+#include <stdatomic.h>
+
+#include "base/error.h"
+#include "node/cluster_config.h"
+#include "role/event.h"
+
+/* An analysis that clients may name instead of sending its SQL. */
+struct node_analysis {
+    const char *name;
+    const char *folder;
+};
+
+struct node_options {
+    const struct cluster_config *config;
+    const char *name;
+    enum say_level level;
+    const char *broker;                   /* A URI, when the configuration says `broker = start`. */
+    const struct node_analysis *analyses; /* Gateways. */
+    uint32_t analysis_count;
+    const atomic_bool *stop;      /* Set by a signal: finish what is in hand, then return. */
+    void (*ready)(void *context); /* Connected for the first time; may be NULL. */
+    void *context;
+};
+
+/* Runs until it is told to stop. STATUS_OK: all was finished. */
+MUST_USE status worker_node_run(const struct node_options *options, struct error *err);
+MUST_USE status gateway_node_run(const struct node_options *options, struct error *err);
+
+#endif

@@ -1,0 +1,203 @@
+/* gateway_state.h - what a gateway knows: its jobs, and the requests that wait.
+ *
+ * Private to gateway*.c; gateway_parts.h has the functions.
+ *
+ * A job without a shape is one that somebody asks for and this gateway does not know: rounds with
+ * want_manifest are on their way. Numbers of rounds, of PUTs and of FETCHes come from one counter
+ * that starts at a place chosen by the seed; so what was said to an earlier life is recognised, and
+ * of two answers of a worker the one with the higher number is the later.
+ */
+#ifndef ROLE_GATEWAY_STATE_H
+#define ROLE_GATEWAY_STATE_H
+
+#include "base/random.h"
+#include "role/event.h"
+#include "role/gateway.h"
+#include "role/shape.h"
+#include "wire/api.h"
+#include "wire/message.h"
+
+enum {
+    GATEWAY_CANCELLED_MAX = 64,
+    GATEWAY_HEADROOM_BYTES = 4096, /* Of a message, beside the bytes it carries. */
+    GATEWAY_PAGE_BYTES = 4 << 20,
+    GATEWAY_STOP_MS = 5000,
+    GATEWAY_NUMBER_BITS = 40, /* Of a chunk's number. */
+    GATEWAY_RETRY_MS = 1000,
+    GATEWAY_API_KINDS = API_METRICS + 1
+};
+
+/* What a worker of the configuration last said about a job. */
+struct gateway_peer {
+    bool heard;               /* `status` holds something: */
+    bool from_status;         /* what the worker said, or only that it stored the job. */
+    bool answered;            /* In the round that is under way. */
+    bool live;                /* Answered the last round that is over. */
+    bool is_silent;           /* Did not answer the owner's last rounds, */
+    uint64_t silent_since_ms; /* the first of which began then. */
+    uint64_t request;         /* The number that `status` answers. */
+    uint64_t manifest;        /* The hash that came with it. */
+    struct message_status status;
+    struct buf bytes;   /* The message that `status` borrows from, */
+    struct arena arena; /* and its arrays. */
+};
+
+struct gateway_end {
+    bool known;
+    uint64_t count;
+    uint64_t sum;
+};
+
+struct gateway_round {
+    bool active;
+    bool renew;
+    uint64_t number;
+    uint64_t started_ms;
+    uint32_t answered_count;
+};
+
+/* How many rounds in a row a worker has wanted chunks of a scan by the same attempt. */
+struct gateway_wanting {
+    uint64_t attempt;
+    uint32_t rounds;
+};
+
+struct gateway_job {
+    char id[ROLE_NAME_SIZE];
+    struct shape *shape;        /* NULL: not known yet. */
+    struct gateway_peer *peers; /* By number in the configuration. */
+    uint32_t *peer_of;          /* By number in the manifest; worker_count: not configured here. */
+    bool *concerned;            /* [scan * manifest's workers + worker] */
+    struct gateway_wanting *wanting; /* [worker of the configuration * scans + scan] */
+    uint64_t *sent;                  /* By scan. */
+    struct gateway_end *ends;        /* By scan. */
+    struct arena arena;
+    struct gateway_round round;
+    bool renewed; /* There was a round for the owner, */
+    uint64_t renewed_ms;
+    bool sought; /* one for the manifest, */
+    uint64_t sought_ms;
+    bool learnt; /* and one that is over. */
+    uint64_t learnt_ms;
+    uint64_t over_number; /* Of the last round that is over. */
+    struct buf
+        held[2]; /* Of struct chunk_held: in hand in the last round, and in the one before. */
+    bool told;
+    uint64_t told_hash; /* Of the last view that the owner got here. */
+    uint32_t removals;  /* DELETEs under way: nobody is asked any more. */
+    uint64_t asked_ms;  /* When somebody last asked for it. */
+};
+
+/* What a request waits for. */
+enum gateway_wait {
+    WAIT_NOTHING, /* It is being looked at. */
+    WAIT_JOB,     /* To know the job. */
+    WAIT_STORED,  /* For every worker to store the manifest. */
+    WAIT_CONFIRM, /* For the broker. */
+    WAIT_VIEW,    /* For a round to be over, or for news. */
+    WAIT_RESULT,  /* For a page of a result. */
+    WAIT_LIST     /* For every worker to tell its jobs. */
+};
+
+/* A PUT's mark of each worker. */
+enum gateway_mark {
+    MARK_NONE, /* Silent so far. */
+    MARK_NEW,
+    MARK_HELD,
+    MARK_FULL,
+    MARK_DIFFERS,
+    MARK_CANCELLED,
+    MARK_REFUSED,
+    MARK_RETURNED /* It has no inbox. */
+};
+
+struct gateway_stored {
+    enum gateway_mark mark;
+    bool ordered; /* Was told to store it beyond its limit. */
+};
+
+/* What a worker says of itself and its jobs. */
+struct gateway_listed {
+    bool answered;
+    uint64_t uptime_ms;
+    bool maps;
+    bool folds;
+    const struct listed_job *jobs;
+    uint32_t job_count;
+};
+
+struct gateway_request {
+    uint64_t id;
+    enum api_kind kind;
+    enum gateway_wait wait;
+    char job_id[ROLE_NAME_SIZE];
+    struct gateway_job *job; /* WAIT_JOB, WAIT_VIEW and DELETE: as long as they wait, it stays. */
+    bool gone;               /* Nobody hears the answer. */
+    bool is_owner;           /* Has shown the right key. */
+    uint64_t arrived_ms;
+    uint64_t wait_ms;
+    uint64_t deadline_ms;
+    uint64_t round;         /* The first that began after it came; 0: none yet. */
+    uint64_t number;        /* Under which workers answer. */
+    uint64_t first_token;   /* Tokens from here on, */
+    uint32_t token_count;   /* so many, */
+    uint32_t settled;       /* of which so many are confirmed; which ones, is told by */
+    bool *confirmed;        /* token - first_token. */
+    struct api_request api; /* WAIT_JOB: a copy, in the arena. */
+    struct arena arena;
+    /* PUT job */
+    struct buf manifest;
+    uint64_t hash;
+    struct gateway_stored *stored; /* By worker of the configuration. */
+    char refusal[512];
+    /* GET result */
+    bool books;
+    uint64_t first; /* Number of the worker whose books they are, */
+    uint64_t total; /* of so many. */
+    /* GET jobs, GET nodes */
+    struct gateway_listed *listed; /* By worker of the configuration. */
+    /* PUT chunk */
+    uint64_t bytes;
+    /* DELETE */
+    bool was_done;
+    bool cancels; /* Worth remembering: somebody may ask what became of the job. */
+};
+
+/* When a message of a worker last came. */
+struct gateway_heard {
+    bool ever;
+    uint64_t at_ms;
+};
+
+struct gateway_cancelled {
+    char id[ROLE_NAME_SIZE]; /* Empty: none. */
+    uint64_t at_ms;
+};
+
+struct gateway {
+    struct gateway_config config;
+    struct random random;
+    struct gateway_job **jobs;
+    uint32_t job_count;
+    struct gateway_request **requests; /* In the order in which they came. */
+    uint32_t request_count;
+    struct gateway_cancelled cancelled[GATEWAY_CANCELLED_MAX];
+    uint32_t next_cancelled;
+    struct gateway_heard *heard; /* By worker. */
+    uint64_t first_number;
+    uint64_t next_number;
+    uint64_t next_token;
+    bool connected;
+    bool stopping;
+    bool exited;
+    uint64_t stopping_ms;
+    uint64_t request_totals[GATEWAY_API_KINDS];
+    uint64_t chunk_total;
+    uint64_t byte_total;
+    /* Of the step that is being made. */
+    uint64_t now_ms;
+    struct effects *effects;
+    struct arena scratch;
+};
+
+#endif

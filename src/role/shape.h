@@ -1,0 +1,63 @@
+/* shape.h - a job as every node sees it: manifest, plan, and who owns what.
+ *
+ * Made from the bytes of a manifest, by planning its SQL; read-only afterwards. Two nodes with
+ * equal bytes have equal shapes, or one of them refuses (another build, another plan).
+ *
+ * Memory: owned, counted: shape_keep and shape_release; the last release frees it.
+ * Threads: reading and counting from any.
+ */
+#ifndef ROLE_SHAPE_H
+#define ROLE_SHAPE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "plan/plan.h"
+#include "wire/manifest.h"
+#include "wire/message.h"
+
+/* Which sources this program was built from: nodes of another build refuse the job. */
+extern const char *const shape_build;
+
+struct shape {
+    struct manifest manifest;
+    struct text bytes; /* The manifest, encoded. */
+    uint64_t hash;     /* Of these bytes. */
+    const struct plan *plan;
+    const uint32_t *fold_workers; /* Numbers of the workers that fold. */
+    uint32_t fold_worker_count;
+    const bool *needs; /* [scan * fold_count + fold]: the scan's maps use a copy of the fold. */
+    const bool *pipeline_needs; /* [pipeline * fold_count + fold]: the same by pipeline. */
+    const bool *copied; /* By fold: a side table or scalar, which every worker gets a copy of. */
+    const uint32_t *shard_counts; /* By fold. */
+    struct arena arena;
+    atomic_uint_fast32_t uses;
+};
+
+/* Fills in `plan` (the fingerprint) of a manifest that is complete otherwise: plans its SQL.
+ * STATUS_SQL, STATUS_USAGE: the question is wrong; the text is for the user. */
+MUST_USE status shape_fingerprint(struct manifest *manifest, struct error *err);
+
+/* Bytes are copied. STATUS_CORRUPT: not a manifest; STATUS_USAGE: of another build or plan. */
+MUST_USE status shape_create(struct text bytes, struct shape **out, struct error *err);
+struct shape *shape_keep(struct shape *shape);
+void shape_release(struct shape *shape);
+
+/* How many shards a fold has, and the number of the worker that owns one. */
+uint32_t shape_shard_count(const struct shape *shape, uint32_t fold);
+uint32_t shape_owner(const struct shape *shape, uint32_t fold, uint32_t shard);
+/* The worker who adds up what was counted while a scan was mapped. */
+uint32_t shape_keeper(const struct shape *shape, uint32_t scan);
+/* Whether a stream has messages for a worker. */
+bool shape_feeds(const struct shape *shape, enum stream_source kind, uint32_t source,
+                 uint32_t worker);
+/* The number of the worker with this name, or worker_count. */
+uint32_t shape_worker(const struct shape *shape, struct text name);
+/* The work queue of a chunk. */
+uint32_t shape_work_queue(const struct shape *shape, uint64_t number, uint32_t queue_count);
+
+#endif

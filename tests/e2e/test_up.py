@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""`millrace up`, and the commands around it, as a user calls them.
+
+Method: one cluster on this host, started by `up` with a broker of its own. Its processes are killed
+and counted; other clusters, with files that are wrong in one way each, are refused. Prints TAP; words
+on the command line choose tests by parts of their names. MILLRACE is the binary.
+"""
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+from cluster import MILLRACE, Suite, poll
+
+suite = Suite()
+test = suite.test
+
+
+def free_ports(count):
+    """Below those that the system gives to connections, so that they stay free."""
+    ports = []
+    while len(ports) < count:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in ports:
+            ports.append(port)
+    return ports
+
+
+def is_alive(pid):
+    """Zombies are dead: who reaps them is none of our business."""
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def children(pid):
+    try:
+        listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True,
+                                text=True, check=False).stdout
+    except OSError:
+        return []
+    return [int(word) for word in listed.split()]
+
+
+class World:
+    """A folder with a cluster file, and `up` on it."""
+
+    def __enter__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="millrace-up-"))
+        self.ports = free_ports(2)
+        self.gateways = ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        self.file = self.write("cluster.ini", "data")
+        self.data = self.folder / "data"
+        self.run("gen", "movies", self.folder / "movies", "--scale", "0.005", "--quiet")
+        self.up = None
+        return self
+
+    def __exit__(self, *_):
+        if self.up is not None:
+            self.up.kill()
+            self.up.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def write(self, name, data, gateways=None, more=""):
+        lines = gateways or [f"g{i + 1} = 127.0.0.1:{port}" for i, port in enumerate(self.ports)]
+        path = self.folder / name
+        path.write_text(f"[cluster]\nname = up\nbroker = start\ndata_dir = {data}\n[gateways]\n"
+                        + "\n".join(lines) + "\n[workers]\ncount = 2\n" + more)
+        return path
+
+    def env(self, **more):
+        return {**os.environ, "MILLRACE_STATE_DIR": str(self.folder / "state"), **more}
+
+    def run(self, *words, code=0, seconds=60):
+        done = subprocess.run([MILLRACE, *map(str, words)], capture_output=True, text=True,
+                              timeout=seconds, env=self.env(), cwd=self.folder)
+        assert done.returncode == code, f"exit {done.returncode}: {words}\n{done.stderr}"
+        return done
+
+    def start(self, **env):
+        """`up`, until it is ready."""
+        out, err = self.folder / "out", self.folder / "err"
+        with open(out, "wb") as to, open(err, "wb") as errors:
+            self.up = subprocess.Popen([MILLRACE, "up", "-c", self.file], stdout=to, stderr=errors,
+                                       stdin=subprocess.DEVNULL, env=self.env(**env))
+        poll("the cluster is ready", lambda: self.said("out") or self.up.poll() is not None, 120)
+        assert self.said("out") == "ready\n", self.said("err")
+
+    def stop(self, number=signal.SIGTERM):
+        processes = self.processes()
+        self.up.send_signal(number)
+        code = self.up.wait(timeout=60)
+        assert code == 0, f"exit {code}: {self.said('err')}"
+        assert self.said("out") == "ready\n"
+        left = [pid for pid in processes if is_alive(pid)]
+        assert not left, f"still there: {left}"
+        self.up = None
+
+    def said(self, name):
+        return (self.folder / name).read_text()
+
+    def pid(self, node):
+        return int((self.data / node / "pid").read_text())
+
+    def processes(self):
+        direct = children(self.up.pid)
+        return direct + [pid for child in direct for pid in children(child)]
+
+    def verify(self):
+        done = self.run("submit", "movies", self.folder / "movies", "-g", self.gateways, "--verify",
+                        "--format", "csv", seconds=120)
+        assert "verified: equal to run" in done.stderr, done.stderr
+
+    def state(self):
+        return self.said("err") if (self.folder / "err").exists() else ""
+
+    def repair(self):
+        if self.up is not None and self.up.poll() is not None:
+            self.up = None
+        if self.up is None:
+            self.start()
+
+
+@test("up says ready once, and then jobs are answered")
+def _(world):
+    world.start()
+    world.verify()
+    for name in ("g1", "g2", "w1", "w2", "broker"):
+        assert is_alive(world.pid(name)), name
+        assert (world.data / name / "log").exists(), name
+
+
+@test("status and jobs tell what there is, for people and for programs")
+def _(world):
+    text = world.run("status", "-g", world.gateways).stdout
+    assert "w1" in text and "w2" in text and "no jobs" in text, text
+    told = json.loads(world.run("status", "-g", world.gateways, "--json").stdout)
+    assert [gateway["ok"] for gateway in told["gateways"]] == [True, True], told
+    nodes = {node["name"]: node for node in told["cluster"]["nodes"]}
+    assert nodes["w1"]["answers"] and nodes["w2"]["answers"], nodes
+    assert json.loads(world.run("jobs", "-g", world.gateways, "--json").stdout)["jobs"] == []
+    world.run("jobs", "nobody", "-g", world.gateways, code=2)
+    world.run("cancel", "nobody", "-g", world.gateways, code=2)
+    world.run("status", "-g", "127.0.0.1:1", code=3)
+
+
+@test("what is in the way of a second cluster is named")
+def _(world):
+    busy = world.run("up", "-c", world.file, code=1).stderr
+    assert f"in use by process {world.up.pid}" in busy, busy
+    taken = world.run("up", "-c", world.write("taken.ini", "taken"), code=1).stderr
+    assert f"g1: port {world.ports[0]} of 127.0.0.1 is in use" in taken, taken
+    elsewhere = world.write("elsewhere.ini", "elsewhere", [f"g1 = 192.0.2.1:{world.ports[0]}"])
+    refused = world.run("up", "-c", elsewhere, code=1).stderr
+    assert "192.0.2.1 is no address of this host" in refused, refused
+    running = world.run("clean", "-c", world.file, code=2).stderr
+    assert "still runs" in running, running
+
+
+@test("names of nodes that are wrong are corrected")
+def _(world):
+    other = world.run("worker", "-c", world.file, "-n", "g1", code=2).stderr
+    assert "g1 is a gateway" in other, other
+    wrong = world.run("gateway", "-c", world.file, "-n", "g3", code=2).stderr
+    assert "did you mean `g" in wrong, wrong
+
+
+@test("a worker, a gateway and the broker that are killed come back")
+def _(world):
+    for name in ("w1", "g2", "broker"):
+        before = world.pid(name)
+        os.kill(before, signal.SIGKILL)
+        poll(f"{name} is back", lambda: (world.data / name / "pid").exists()
+             and world.pid(name) != before and is_alive(world.pid(name)), 90)
+        told = f"{name}: it has ended" if name == "broker" else f"{name} was killed by signal 9"
+        poll("it is told", lambda: told in world.said("err"))
+    world.verify()
+
+
+@test("SIGTERM ends all of it, and clean removes what is left")
+def _(world):
+    world.stop()
+    assert not (world.data / "w1" / "pid").exists()
+    world.run("clean", "-c", world.file)
+    assert not (world.data / "broker").exists()
+    assert not (world.data / "w1" / "jobs").exists()
+    assert (world.data / "w1" / "log").exists()
+
+
+@test("a crash point with a count is hit once, and Ctrl-C ends all as well")
+def _(world):
+    world.start(MILLRACE_CRASH="after-log@w2:5")
+    world.verify()
+    assert world.said("err").count("w2 was killed by signal 9") == 1, world.said("err")
+    world.stop(signal.SIGINT)
+
+
+@test("up that is killed leaves nothing behind")
+def _(world):
+    world.start()
+    processes = world.processes()
+    assert len(processes) >= 5, processes
+    world.up.kill()
+    world.up.wait()
+    poll("all have ended", lambda: not any(is_alive(pid) for pid in processes), 10)
+    world.up = None
+
+
+@test("a node that can't start fails the cluster, with its reason")
+def _(world):
+    shutil.rmtree(world.data / "w2")
+    (world.data / "w2").write_text("in the way")
+    failed = world.run("up", "-c", world.file, code=1, seconds=120).stderr
+    assert "w2 ended with code 1 5 times within a second of its start" in failed, failed
+    (world.data / "w2").unlink()
+
+
+if __name__ == "__main__":
+    sys.exit(suite.run(sys.argv[1:], World))

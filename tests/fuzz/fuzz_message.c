@@ -1,0 +1,85 @@
+/* fuzz_message.c - any bytes are a message that an encoder wrote, or are refused.
+ *
+ * Goal: decoding reads nothing past the bytes, and accepts exactly what encoding what comes out
+ * gives again. The right checksum is put behind the input, which would never be found by chance.
+ * The input is also tried as the body of a chunk.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "wire/message.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_bytes(struct text part, struct text whole)
+{
+    ASSERT((uintptr_t)part.bytes % 8 == 0);
+    ASSERT(part.bytes >= whole.bytes);
+    ASSERT(part.bytes + part.size <= whole.bytes + whole.size);
+}
+
+static void check_message(const struct message *message, struct text bytes)
+{
+    for (uint32_t i = 0; message->kind == MESSAGE_OUTPUT && i < message->output.item_count; i++) {
+        check_bytes(message->output.items[i].bytes, bytes);
+    }
+    for (uint32_t i = 0; message->kind == MESSAGE_RESULT && i < message->result.batch_count; i++) {
+        check_bytes(message->result.batches[i].bytes, bytes);
+    }
+    struct buf again = {0};
+    message_encode(message, &again);
+    ASSERT(!again.failed);
+    ASSERT(again.size == bytes.size);
+    ASSERT(memcmp(again.bytes, bytes.bytes, bytes.size) == 0);
+    buf_done(&again);
+}
+
+static void try_message(struct text bytes)
+{
+    struct arena arena = {0};
+    struct message message;
+    struct error err = {.text = ""};
+    status code = message_decode(bytes, &arena, &message, &err);
+    ASSERT(code == STATUS_OK || code == STATUS_CORRUPT);
+    if (code == STATUS_OK) {
+        check_message(&message, bytes);
+    } else {
+        ASSERT(err.text[0] != '\0');
+    }
+    arena_done(&arena);
+}
+
+static void try_chunk_body(struct text bytes)
+{
+    struct arena arena = {0};
+    struct chunk_body body;
+    struct error err = {.text = ""};
+    status code = chunk_body_decode(bytes, &arena, &body, &err);
+    ASSERT(code == STATUS_OK || code == STATUS_CORRUPT);
+    if (code == STATUS_OK) {
+        struct buf again = {0};
+        chunk_body_encode(&body, &again);
+        ASSERT(!again.failed);
+        ASSERT(again.size == bytes.size);
+        ASSERT(memcmp(again.bytes, bytes.bytes, bytes.size) == 0);
+        buf_done(&again);
+    } else {
+        ASSERT(err.text[0] != '\0');
+    }
+    arena_done(&arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    /* A block of its own: aligned as the decoder needs it, and watched at its end. */
+    struct buf sealed = {.limit = size + 8};
+    buf_put(&sealed, data, size);
+    buf_put_u64(&sealed, hash_bytes(data, size));
+    ASSERT(!sealed.failed);
+    try_message((struct text){(const char *)sealed.bytes, (uint32_t)sealed.size});
+    try_chunk_body((struct text){(const char *)data, (uint32_t)size});
+    buf_done(&sealed);
+    return 0;
+}

@@ -1,0 +1,196 @@
+/* bus_world.h - a broker with nodes around it, in memory or real, for tests that know no
+ * difference.
+ *
+ * A node writes down every event. In memory nothing happens but while a test waits: world_wait
+ * pumps all buses in a random order that a seed decides. Around a real RabbitMQ the buses' threads
+ * work by themselves, through a proxy that can be cut and held.
+ */
+#ifndef UNIT_IO_BUS_WORLD_H
+#define UNIT_IO_BUS_WORLD_H
+
+#include "unit/test.h"
+
+#include <ftw.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/random.h"
+#include "io/broker_memory.h"
+#include "io/broker_process.h"
+#include "io/bus_amqp.h"
+#include "io/bus_memory.h"
+#include "io/clock.h"
+#include "unit/io/bus_node.h"
+#include "unit/io/tcp_proxy.h"
+
+enum { WORLD_NODES = 4, WORLD_WORK = 2, WORLD_WAIT_MS = 20000, WORLD_DEADLINE_MS = 5000 };
+
+static const char *const world_names[] = {"a", "b", "c"};
+
+struct world {
+    struct broker_memory *memory; /* NULL: real. */
+    struct broker_process *process;
+    struct tcp_proxy *proxy;
+    char folder[64];
+    char uri[64];     /* Of the proxy. */
+    char skip[256];   /* Why the tests can't run. */
+    char cluster[16]; /* Another for each test. */
+    uint32_t cluster_count;
+    enum bus_amqp_queues queues;
+    struct bus_limits limits;
+    struct random random;
+    struct node *nodes[WORLD_NODES];
+};
+
+static struct error world_error;
+
+/* ---- nodes ---- */
+
+static struct bus_amqp_options world_options(const struct world *world, const char *name,
+                                             const char *const *uri)
+{
+    return (struct bus_amqp_options){.cluster = world->cluster,
+                                     .node = name,
+                                     .nodes = world_names,
+                                     .node_count = 3,
+                                     .brokers = uri,
+                                     .broker_count = 1,
+                                     .work_count = WORLD_WORK,
+                                     .limits = world->limits,
+                                     .heartbeat_s = 2,
+                                     .queues = world->queues,
+                                     .seed = 1};
+}
+
+static struct node *world_open(struct world *world, const char *name)
+{
+    struct node *node = calloc(1, sizeof *node);
+    assert_non_null(node);
+    node->listener.event = node_event;
+    pthread_mutex_init(&node->lock, NULL);
+    uint32_t slot = 0;
+    while (slot < WORLD_NODES && world->nodes[slot] != NULL) {
+        slot++;
+    }
+    assert_true(slot < WORLD_NODES);
+    world->nodes[slot] = node;
+    if (world->memory != NULL) {
+        struct bus_memory_options options = {.cluster = world->cluster,
+                                             .node = name,
+                                             .nodes = world_names,
+                                             .node_count = 3,
+                                             .work_count = WORLD_WORK,
+                                             .limits = world->limits,
+                                             .durable = world->queues == BUS_AMQP_QUORUM};
+        assert_int_equal(
+            bus_memory_open(world->memory, &options, &node->listener, &node->bus, &world_error),
+            STATUS_OK);
+    } else {
+        const char *uri = world->uri;
+        struct bus_amqp_options options = world_options(world, name, &uri);
+        assert_int_equal(bus_amqp_open(&options, &node->listener, &node->bus, &world_error),
+                         STATUS_OK);
+    }
+    return node;
+}
+
+static void world_close(struct world *world, struct node *node, uint32_t deadline_ms)
+{
+    for (uint32_t i = 0; i < WORLD_NODES; i++) {
+        if (world->nodes[i] == node) world->nodes[i] = NULL;
+    }
+    bus_close(node->bus, deadline_ms);
+    pthread_mutex_destroy(&node->lock);
+    free(node);
+}
+
+/* ---- waiting ---- */
+
+/* One step of everything; false: nothing happened, in memory. */
+static bool world_step(struct world *world)
+{
+    bool any = world->memory == NULL;
+    uint32_t first = random_below(&world->random, WORLD_NODES);
+    for (uint32_t i = 0; i < WORLD_NODES; i++) {
+        struct node *node = world->nodes[(first + i) % WORLD_NODES];
+        if (node == NULL) continue;
+        if (world->memory != NULL && bus_memory_pump(node->bus, random_u64(&world->random))) {
+            any = true;
+        }
+        node_acknowledge_all(node);
+    }
+    if (world->memory == NULL) (void)poll(NULL, 0, 2);
+    return any;
+}
+
+/* Until the counter has that value; then it is for the test to say whether it is right. */
+static void world_wait(struct world *world, struct node *node, const uint32_t *counter,
+                       uint32_t wanted)
+{
+    double until = clock_seconds() + WORLD_WAIT_MS / 1000.0;
+    for (;;) {
+        pthread_mutex_lock(&node->lock);
+        uint32_t value = *counter;
+        pthread_mutex_unlock(&node->lock);
+        if (value >= wanted) return;
+        if (!world_step(world) || clock_seconds() > until) {
+            fail_msg("waited for %u, there are %u; last disconnected: %s", wanted, value,
+                     node->reason);
+        }
+    }
+}
+
+/* Long enough for what should not happen. */
+static void world_settle(struct world *world)
+{
+    double until = clock_seconds() + 0.15;
+    for (int quiet = 0; quiet < 5;) {
+        quiet = world_step(world) ? 0 : quiet + 1;
+        if (world->memory == NULL && clock_seconds() > until) return;
+    }
+}
+
+/* ---- beginning and end ---- */
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    (void)info, (void)kind, (void)place;
+    return remove(path);
+}
+
+/* A world without a broker has a reason in `skip`. */
+static void world_start_real(struct world *world)
+{
+    if (!broker_process_is_installed()) {
+        snprintf(world->skip, sizeof world->skip, "RabbitMQ is not installed (rabbitmq-server)");
+        return;
+    }
+    snprintf(world->folder, sizeof world->folder, "/tmp/test_bus.XXXXXX");
+    assert_non_null(mkdtemp(world->folder));
+    struct broker_process_options options = {.folder = world->folder};
+    if (broker_process_start(&options, &world->process, &world_error) != STATUS_OK) {
+        fail_msg("%s", world_error.text);
+    }
+    const char *port = strrchr(broker_process_uri(world->process), ':') + 1;
+    world->proxy = calloc(1, sizeof *world->proxy);
+    assert_non_null(world->proxy);
+    assert_true(tcp_proxy_open(world->proxy, (uint16_t)strtoul(port, NULL, 10)));
+    snprintf(world->uri, sizeof world->uri, "amqp://guest:guest@127.0.0.1:%u", world->proxy->port);
+}
+
+static void world_stop_real(struct world *world)
+{
+    if (world->proxy != NULL) tcp_proxy_close(world->proxy);
+    free(world->proxy);
+    broker_process_stop(world->process, 5000);
+    if (world->folder[0] != '\0') {
+        (void)nftw(world->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    }
+}
+
+#endif

@@ -1,0 +1,300 @@
+/* test_compile.c - the same texts give the same plan, and what is wrong is said as it always was.
+ *
+ * Method: plans are compared as EXPLAIN's JSON, made from copies of the texts that stand elsewhere
+ * in memory and are gone afterwards. Messages are compared whole. Every allocation is made to fail
+ * once.
+ */
+#include "unit/test.h"
+
+#include <string.h>
+
+#include "sql/compile.h"
+#include "sql/explain.h"
+
+#define TABLES                                                                                     \
+    "PARAMETER low = 10;\n"                                                                        \
+    "CREATE TABLE sales (id INT NOT NULL, store INT NOT NULL, amount INT) FROM 'sales*.csv';\n"    \
+    "CREATE TABLE stores (store INT NOT NULL, name TEXT NOT NULL) FROM 'stores.csv';\n"
+#define TOTALS "SELECT store, sum(amount) AS total FROM sales WHERE amount > $low GROUP BY store"
+#define NAMES                                                                                      \
+    "PARAMETER best = 3;\n"                                                                        \
+    "SELECT name, sum(amount) AS total FROM sales JOIN stores ON sales.store = stores.store\n"     \
+    "WHERE amount > (SELECT avg(amount) FROM sales)\n"                                             \
+    "GROUP BY name ORDER BY total DESC LIMIT $best"
+
+static const struct compile_query totals = {TEXT_INIT("totals"), TEXT_INIT(TOTALS)};
+static const struct compile_query names = {TEXT_INIT("names"), TEXT_INIT(NAMES)};
+
+/* ---- plans as text ---- */
+
+static void explain_input(const struct compile_input *input, struct buf *out)
+{
+    struct arena arena = {0};
+    struct plan *plan = NULL;
+    struct error err = {.text = ""};
+    status code = compile_queries(input, &arena, &plan, &err);
+    if (code != STATUS_OK) print_message("%s\n", err.text);
+    assert_int_equal(code, STATUS_OK);
+    assert_int_equal(plan->query_count, input->query_count);
+    for (uint32_t i = 0; i < input->query_count; i++) {
+        assert_true(text_equal(plan->queries[i].name, input->queries[i].name));
+    }
+    explain_json(plan, out);
+    assert_false(out->failed);
+    arena_done(&arena);
+}
+
+static bool same_plan(const struct compile_input *a, const struct compile_input *b)
+{
+    struct buf first = {0};
+    struct buf second = {0};
+    explain_input(a, &first);
+    explain_input(b, &second);
+    bool same = first.size == second.size && memcmp(first.bytes, second.bytes, first.size) == 0;
+    buf_done(&first);
+    buf_done(&second);
+    return same;
+}
+
+static struct text copy_text(struct arena *arena, struct text text)
+{
+    char *copy = arena_copy_string(arena, text);
+    assert_non_null(copy);
+    return (struct text){copy, text.size};
+}
+
+static void equal_texts_give_equal_plans(void **state)
+{
+    (void)state;
+    const struct compile_query queries[] = {totals, names};
+    const struct compile_setting settings[] = {{TEXT_LITERAL("low"), TEXT_LITERAL("20")}};
+    struct compile_input input = {.tables_sql = TEXT_LITERAL(TABLES),
+                                  .queries = queries,
+                                  .query_count = 2,
+                                  .settings = settings,
+                                  .setting_count = 1};
+    struct arena arena = {0};
+    struct compile_query other_queries[2];
+    struct compile_setting other_setting = {copy_text(&arena, settings[0].name),
+                                            copy_text(&arena, settings[0].value)};
+    for (uint32_t i = 0; i < 2; i++) {
+        other_queries[i] = (struct compile_query){copy_text(&arena, queries[i].name),
+                                                  copy_text(&arena, queries[i].sql)};
+    }
+    struct compile_input other = {.tables_sql = copy_text(&arena, input.tables_sql),
+                                  .queries = other_queries,
+                                  .query_count = 2,
+                                  .settings = &other_setting,
+                                  .setting_count = 1};
+    for (int round = 0; round < 5; round++) {
+        assert_true(same_plan(&input, &other));
+    }
+    arena_done(&arena);
+}
+
+static void another_setting_or_order_is_another_plan(void **state)
+{
+    (void)state;
+    const struct compile_query queries[] = {totals, names};
+    const struct compile_query reversed[] = {names, totals};
+    const struct compile_setting same[] = {{TEXT_LITERAL("low"), TEXT_LITERAL("10")}};
+    const struct compile_setting low[] = {{TEXT_LITERAL("low"), TEXT_LITERAL("11")}};
+    const struct compile_setting best[] = {{TEXT_LITERAL("best"), TEXT_LITERAL("4")}};
+    struct compile_input input = {
+        .tables_sql = TEXT_LITERAL(TABLES), .queries = queries, .query_count = 2};
+    struct compile_input other = input;
+    other.queries = reversed;
+    assert_false(same_plan(&input, &other));
+    other = input;
+    other.query_count = 1;
+    assert_false(same_plan(&input, &other));
+    other = input;
+    other.setting_count = 1;
+    other.settings = low;
+    assert_false(same_plan(&input, &other));
+    other.settings = best;
+    assert_false(same_plan(&input, &other));
+    /* What a parameter is anyway changes nothing. */
+    other.settings = same;
+    assert_true(same_plan(&input, &other));
+}
+
+/* ---- sizes ---- */
+
+struct sizes {
+    uint64_t sales_bytes;
+    uint64_t stores_bytes;
+    uint32_t asked_count;
+    bool fails;
+};
+
+static status measure(void *context, const struct table *table, uint64_t *out_bytes,
+                      struct error *err)
+{
+    struct sizes *sizes = context;
+    if (sizes->fails) return error_set(err, STATUS_IO, "the disk is gone");
+    sizes->asked_count++;
+    bool is_sales = text_equal(table->name, TEXT_LITERAL("sales"));
+    *out_bytes = is_sales ? sizes->sales_bytes : sizes->stores_bytes;
+    return STATUS_OK;
+}
+
+static void every_table_is_measured_once_and_sizes_decide(void **state)
+{
+    (void)state;
+    struct sizes sizes = {.sales_bytes = 1000000, .stores_bytes = 10};
+    struct sizes turned = {.sales_bytes = 10, .stores_bytes = 1000000};
+    struct compile_input input = {.tables_sql = TEXT_LITERAL(TABLES),
+                                  .queries = &names,
+                                  .query_count = 1,
+                                  .measure = measure,
+                                  .context = &sizes};
+    struct compile_input other = input;
+    other.context = &turned;
+    /* The smaller one is the side table. */
+    assert_false(same_plan(&input, &other));
+    assert_int_equal(sizes.asked_count, 2);
+    assert_int_equal(turned.asked_count, 2);
+    turned = sizes;
+    assert_true(same_plan(&input, &other));
+    struct arena arena = {0};
+    struct plan *plan = NULL;
+    struct error err;
+    sizes.fails = true;
+    assert_int_equal(compile_queries(&input, &arena, &plan, &err), STATUS_IO);
+    assert_string_equal(err.text, "the disk is gone");
+    assert_null(plan);
+    arena_done(&arena);
+}
+
+/* ---- what is wrong ---- */
+
+struct wrong {
+    const char *tables;
+    const char *name;
+    const char *sql;
+    const char *setting; /* NULL: none. */
+    const char *value;
+    status code;
+    const char *text;
+};
+
+static const struct wrong wrongs[] = {
+    {TABLES, "q1", "-- only a remark\n", NULL, NULL, STATUS_SQL,
+     "q1.sql: there is no query in this file"},
+    {TABLES, "q1", "CREATE TABLE x (a INT) FROM 'x.csv';\nSELECT 1", NULL, NULL, STATUS_SQL,
+     "q1.sql:1:14: tables are declared in tables.sql\n"
+     "  1 | CREATE TABLE x (a INT) FROM 'x.csv';\n"
+     "    |              ^"},
+    {"SELECT 1", "q1", "SELECT 1", NULL, NULL, STATUS_SQL,
+     "tables.sql:1:1: tables.sql declares tables and parameters; queries have their own files\n"
+     "  1 | SELECT 1\n"
+     "    | ^"},
+    {"CREATE TABLE", "q1", "SELECT 1", NULL, NULL, STATUS_SQL, "tables.sql:1:13: "},
+    {TABLES, "best-sellers", "SELECT titel FROM stores", NULL, NULL, STATUS_SQL,
+     "best-sellers.sql:1:8: no column `titel` in stores\n"
+     "  1 | SELECT titel FROM stores\n"
+     "    |        ^"},
+    {TABLES, "q1", "SELECT id FROM sales WHERE id > $low", "lwo", "1", STATUS_USAGE,
+     "--set lwo: the chosen queries have no such parameter; did you mean `low`?"},
+    {TABLES, "q1", "SELECT id FROM sales", "zzzzzz", "1", STATUS_USAGE,
+     "--set zzzzzz: the chosen queries have no such parameter"},
+    {TABLES, "q1", "SELECT id FROM sales WHERE id > $low", "low", "two", STATUS_USAGE,
+     "--set low=two: this parameter is INT"},
+    {TABLES, "q1", "SELECT id FROM sales WHERE id > $lowest", NULL, NULL, STATUS_SQL,
+     "q1.sql:1:33: no parameter `$lowest`; did you mean `low`?; "
+     "declare it with PARAMETER lowest = ..."},
+    /* Parameters of one query are no other's. */
+    {TABLES, "q1", "SELECT id FROM sales WHERE id > $best", NULL, NULL, STATUS_SQL,
+     "q1.sql:1:33: no parameter `$best`"},
+};
+
+static void messages_name_file_place_and_remedy(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
+        const struct wrong *wrong = &wrongs[i];
+        bool has_setting = wrong->setting != NULL;
+        struct compile_query queries[] = {names, {text_of(wrong->name), text_of(wrong->sql)}};
+        struct compile_setting setting = {0};
+        if (has_setting) {
+            setting = (struct compile_setting){text_of(wrong->setting), text_of(wrong->value)};
+        }
+        struct compile_input input = {.tables_sql = text_of(wrong->tables),
+                                      .queries = queries,
+                                      .query_count = 2,
+                                      .settings = &setting,
+                                      .setting_count = has_setting ? 1 : 0};
+        struct arena arena = {0};
+        struct plan *plan = NULL;
+        struct error err = {.text = ""};
+        status code = compile_queries(&input, &arena, &plan, &err);
+        if (strncmp(err.text, wrong->text, strlen(wrong->text)) != 0) {
+            print_message("expected %s\ngot %s\n", wrong->text, err.text);
+            fail();
+        }
+        assert_int_equal(code, wrong->code);
+        assert_null(plan);
+        arena_done(&arena);
+    }
+}
+
+static void a_name_that_is_too_long_is_refused(void **state)
+{
+    (void)state;
+    static char name[600];
+    memset(name, 'n', sizeof name);
+    for (uint32_t size = 500; size <= sizeof name; size++) {
+        struct compile_query query = {{name, size}, TEXT_LITERAL(TOTALS)};
+        struct compile_input input = {
+            .tables_sql = TEXT_LITERAL(TABLES), .queries = &query, .query_count = 1};
+        struct arena arena = {0};
+        struct plan *plan;
+        struct error err = {.text = ""};
+        bool fits = size + strlen(".sql") < 512;
+        assert_int_equal(compile_queries(&input, &arena, &plan, &err),
+                         fits ? STATUS_OK : STATUS_USAGE);
+        if (!fits) assert_non_null(strstr(err.text, "a query's name is too long: nnn"));
+        arena_done(&arena);
+    }
+}
+
+static void every_failing_allocation_is_reported(void **state)
+{
+    (void)state;
+    const struct compile_query queries[] = {totals, names};
+    const struct compile_setting setting = {TEXT_LITERAL("low"), TEXT_LITERAL("20")};
+    struct compile_input input = {.tables_sql = TEXT_LITERAL(TABLES),
+                                  .queries = queries,
+                                  .query_count = 2,
+                                  .settings = &setting,
+                                  .setting_count = 1};
+    size_t count = 0;
+    for (bool refused = true; refused; count++) {
+        struct arena arena = {0};
+        struct plan *plan = NULL;
+        struct error err = {.text = ""};
+        memory_fail_after(count);
+        status code = compile_queries(&input, &arena, &plan, &err);
+        refused = memory_was_refused();
+        memory_fail_never();
+        arena_done(&arena);
+        assert_int_equal(code, refused ? STATUS_MEMORY : STATUS_OK);
+        assert_int_equal(code == STATUS_OK, plan != NULL);
+        if (code != STATUS_OK) assert_true(err.text[0] != '\0');
+    }
+    assert_true(count > 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_texts_give_equal_plans),
+        cmocka_unit_test(another_setting_or_order_is_another_plan),
+        cmocka_unit_test(every_table_is_measured_once_and_sizes_decide),
+        cmocka_unit_test(messages_name_file_place_and_remedy),
+        cmocka_unit_test(a_name_that_is_too_long_is_refused),
+        cmocka_unit_test(every_failing_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
