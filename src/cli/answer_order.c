@@ -18,13 +18,13 @@ struct ordered_query {
     struct row_block *last;
 };
 
-status answer_order_open(struct answer_order *order, struct output *output, struct arena *arena,
-                         struct error *err)
+status answer_order_open(struct answer_order *order, struct output *output, const struct plan *plan,
+                         struct plan_query *shown, struct arena *arena, struct error *err)
 {
-    const struct plan *plan = output->options.plan;
     *order = (struct answer_order){
         .output = output,
         .plan = plan,
+        .shown = shown,
         .queries = arena_array(arena, struct ordered_query, (size_t)plan->query_count + 1),
     };
     return order->queries != NULL ? STATUS_OK : error_memory(err);
@@ -85,10 +85,10 @@ static status keep(struct answer_order *order, uint32_t index, const struct batc
     return STATUS_OK;
 }
 
-/* What was kept of the query whose turn it is now. */
-static status release(struct answer_order *order, struct error *err)
+/* What was kept of a query, whose turn it is now. */
+static status release(struct answer_order *order, uint32_t index, struct error *err)
 {
-    struct ordered_query *query = &order->queries[order->next];
+    struct ordered_query *query = &order->queries[index];
     for (struct row_block *block = query->first; block != NULL; block = block->next) {
         struct batch batch;
         if (!builder_batch(&block->rows, &batch)) return error_memory(err);
@@ -102,9 +102,9 @@ status answer_order_rows(struct answer_order *order, uint32_t query, const struc
                          struct error *err)
 {
     ASSERT(query < order->plan->query_count);
-    ASSERT(query >= order->next);
     ASSERT(!order->queries[query].ended);
-    if (query > order->next) return keep(order, query, batch, err);
+    if (order->shown != NULL || query > order->next) return keep(order, query, batch, err);
+    ASSERT(query == order->next);
     return output_rows(order->output, query, batch, err);
 }
 
@@ -113,10 +113,15 @@ status answer_order_end(struct answer_order *order, uint32_t query, struct error
     ASSERT(query < order->plan->query_count);
     ASSERT(!order->queries[query].ended);
     order->queries[query].ended = true;
+    if (order->shown != NULL) {
+        order->shown[order->next] = order->plan->queries[query];
+        TRY(release(order, query, err));
+        return output_query_end(order->output, order->next++, err);
+    }
     while (order->next < order->plan->query_count && order->queries[order->next].ended) {
         TRY(output_query_end(order->output, order->next, err));
         order->next++;
-        if (order->next < order->plan->query_count) TRY(release(order, err));
+        if (order->next < order->plan->query_count) TRY(release(order, order->next, err));
     }
     return STATUS_OK;
 }

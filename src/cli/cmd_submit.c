@@ -4,6 +4,7 @@
  * order at the end matters: answers first, then the books, then the comparison.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/answer.h"
 #include "cli/answer_order.h"
@@ -65,6 +66,7 @@ struct submit {
     struct job *job;
     struct submission submission;
     struct answer_order order;
+    struct plan shown; /* Its queries stand in the order in which they were done. */
     struct books books;
     struct verify received; /* What the cluster answered, when it is to be verified. */
     uint64_t retry_for_s;
@@ -180,6 +182,24 @@ static status run_client(struct submit *submit, struct error *err)
     return result;
 }
 
+/* Somebody who looks on sees each answer as soon as it is there; a program gets them in order. */
+static status open_output(struct submit *submit, const struct plan *plan, struct error *err)
+{
+    struct answer *answer = &submit->answer;
+    bool is_watched = answer->output_options.format == OUTPUT_TABLE &&
+                      answer->output_options.directory == NULL &&
+                      terminal_of(STDOUT_FILENO).is_terminal;
+    struct plan_query *shown = NULL;
+    if (is_watched) {
+        shown = arena_array(&answer->arena, struct plan_query, (size_t)plan->query_count + 1);
+        if (shown == NULL) return error_memory(err);
+        submit->shown = *plan;
+        submit->shown.queries = shown;
+    }
+    TRY(answer_open(answer, is_watched ? &submit->shown : plan, err));
+    return answer_order_open(&submit->order, &answer->output, plan, shown, &answer->arena, err);
+}
+
 static status submit_job(struct submit *submit, struct error *err)
 {
     struct answer *answer = &submit->answer;
@@ -192,8 +212,7 @@ static status submit_job(struct submit *submit, struct error *err)
         .gateways = &submit->gateways,
     };
     const struct plan *plan = job_plan(submit->job);
-    TRY(answer_open(answer, plan, err));
-    TRY(answer_order_open(&submit->order, &answer->output, &answer->arena, err));
+    TRY(open_output(submit, plan, err));
     if (submit->is_verified) TRY(verify_open(&submit->received, plan, &answer->arena, err));
     TRY(submission_begin(&submit->submission, &options, &answer->arena, err));
     say_job(submit);

@@ -13,7 +13,7 @@
 #include "exec/row_sort.h"
 #include "wire/batch_codec.h"
 
-enum { EMIT_ROWS = 65536 };
+enum { EMIT_ROWS = 8192 }; /* So that a batch of wide rows is still a message a broker takes. */
 
 struct fold_shard {
     const struct fold *fold;

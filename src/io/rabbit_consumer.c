@@ -46,10 +46,18 @@ static status consume(struct consumer *consumer, const struct bus_address *addre
     char tag[RABBIT_CONSUMER_SIZE] = "i";
     rabbit_queue_name(&consumer->bus->options, address, name);
     if (address->kind == BUS_WORK) snprintf(tag, sizeof tag, "w%u", address->work);
+    /* When a queue is deleted and declared again at once, the broker would move the consumer to the
+     * new one, and then lose what it delivers there. So we are to be told. */
+    amqp_table_entry_t entry = {
+        .key = amqp_cstring_bytes("x-cancel-on-ha-failover"),
+        .value = {.kind = AMQP_FIELD_KIND_BOOLEAN, .value = {.boolean = 1}}};
+    /* Quorum queues refuse to hear of it. */
+    bool is_quorum = consumer->bus->options.queues == BUS_AMQP_QUORUM;
+    amqp_table_t arguments = {is_quorum ? 0 : 1, &entry};
     (void)amqp_basic_consume(rabbit_state(consumer->connection),
                              address->kind == BUS_INBOX ? INBOX_CHANNEL : WORK_CHANNEL,
                              amqp_cstring_bytes(name), amqp_cstring_bytes(tag), 0, 0, 0,
-                             amqp_empty_table); /* Said by the next line. */
+                             arguments); /* Said by the next line. */
     status result = rabbit_check(consumer->connection, "consuming", err);
     if (result != STATUS_OK) return error_prefix(err, "queue %s", name);
     return STATUS_OK;

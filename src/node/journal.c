@@ -299,9 +299,9 @@ static int compare_sent(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Reads until the first record that is none. */
-static status read_records(struct journal *journal, struct buf_reader *in, struct arena *arena,
-                           struct journal_record *out, struct error *err)
+/* Reads until the first record that is none; *out_count is how many there are. */
+static status read_records(struct buf_reader *in, struct arena *arena, struct journal_record *out,
+                           uint64_t *out_count, struct error *err)
 {
     uint64_t most = buf_left(in) / RECORD_BYTES;
     struct client_sent_chunk *sent = arena_array(arena, struct client_sent_chunk, most + 1);
@@ -317,7 +317,7 @@ static status read_records(struct journal *journal, struct buf_reader *in, struc
         if (!is_whole || scan > UINT32_MAX) break;
         count++;
     }
-    journal->record_count = count;
+    *out_count = count;
     qsort(sent, count, sizeof *sent, compare_sent);
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -326,6 +326,28 @@ static status read_records(struct journal *journal, struct buf_reader *in, struc
     }
     out->sent = sent;
     out->sent_count = kept;
+    return STATUS_OK;
+}
+
+status journal_parse(struct text bytes, struct arena *arena, struct journal_record *out,
+                     struct journal_extent *out_extent, struct error *err)
+{
+    struct buf_reader in = {.bytes = (const unsigned char *)bytes.bytes, .size = bytes.size};
+    uint64_t mark = buf_get_u64(&in);
+    uint64_t size = buf_get_u64(&in);
+    uint64_t checksum = buf_get_u64(&in);
+    const unsigned char *start = size <= HEADER_MAX_BYTES ? buf_get(&in, (size_t)size) : NULL;
+    bool is_whole = mark == JOURNAL_MARK && start != NULL && size > 0 &&
+                    hash_bytes(start, (size_t)size) == checksum;
+    struct buf_reader header = {.bytes = start, .size = is_whole ? (size_t)size : 0};
+    if (is_whole && !header_decode(&header, arena, &out->header) && !header.failed) {
+        return error_memory(err);
+    }
+    if (!is_whole || header.failed) {
+        return error_set(err, STATUS_CORRUPT, "the journal is damaged, or of another version");
+    }
+    TRY(read_records(&in, arena, out, &out_extent->record_count, err));
+    out_extent->byte_count = PREFIX_BYTES + size + out_extent->record_count * RECORD_BYTES;
     return STATUS_OK;
 }
 
@@ -346,27 +368,18 @@ static status read_file(struct journal *journal, struct text job, struct arena *
                         struct journal_record *out, struct error *err)
 {
     struct text bytes = {0};
+    struct journal_extent extent = {0};
     TRY(file_read_whole(journal->path, JOURNAL_MAX_BYTES, arena, &bytes, err));
-    struct buf_reader in = {.bytes = (const unsigned char *)bytes.bytes, .size = bytes.size};
-    uint64_t mark = buf_get_u64(&in);
-    uint64_t size = buf_get_u64(&in);
-    uint64_t checksum = buf_get_u64(&in);
-    const unsigned char *start = size <= HEADER_MAX_BYTES ? buf_get(&in, (size_t)size) : NULL;
-    bool is_whole = mark == JOURNAL_MARK && start != NULL && size > 0 &&
-                    hash_bytes(start, (size_t)size) == checksum;
-    struct buf_reader header = {.bytes = start, .size = is_whole ? (size_t)size : 0};
-    if (is_whole && !header_decode(&header, arena, &out->header) && !header.failed) {
-        return error_memory(err);
-    }
-    if (!is_whole || header.failed || !text_equal(out->header.job, job)) {
+    status result = journal_parse(bytes, arena, out, &extent, err);
+    if (result == STATUS_CORRUPT || (result == STATUS_OK && !text_equal(out->header.job, job))) {
         return error_set(err, STATUS_CORRUPT,
                          "%s is damaged, or of another version: take another id, and remove it",
                          journal->path);
     }
-    TRY(read_records(journal, &in, arena, out, err));
+    TRY(result);
+    journal->record_count = journal->written_count = extent.record_count;
+    journal->written_bytes = extent.byte_count;
     /* What follows would stand between these records and the next. */
-    journal->written_count = journal->record_count;
-    journal->written_bytes = PREFIX_BYTES + size + journal->record_count * RECORD_BYTES;
     if (journal->written_bytes == bytes.size) return STATUS_OK;
     return locked_file_cut(journal->fd, journal->path, journal->written_bytes, err);
 }

@@ -65,6 +65,14 @@ struct journal_record {
     const struct client_sent_chunk *sent;
     uint64_t sent_count;
 };
+/* How much of a journal's bytes is sound. */
+struct journal_extent {
+    uint64_t byte_count;
+    uint64_t record_count;
+};
+/* What the bytes of a journal say; texts are borrowed. STATUS_CORRUPT: its header is damaged. */
+MUST_USE status journal_parse(struct text bytes, struct arena *arena, struct journal_record *out,
+                              struct journal_extent *out_extent, struct error *err);
 /* STATUS_USAGE: there is none of this job, or somebody has it open. */
 MUST_USE status journal_open(const char *folder, struct text job, struct arena *arena,
                              struct journal_record *out_record, struct journal **out,

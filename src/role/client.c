@@ -16,8 +16,7 @@ enum {
     SLOTS_AHEAD = 2,     /* Chunks in memory that are not in flight. */
     CONTROL_CALLS = 4,   /* Requests in flight beside chunks and ends. */
     VIEW_PERIOD_MS = 50, /* Between two questions for the view, at least. */
-    VIEW_LOST_WAIT_MS = 1000,
-    DELETE_TRIES = 4, /* Without an answer in hand; then the leases clean up. */
+    DELETE_TRIES = 4,    /* Without an answer in hand; then the leases clean up. */
     DEFAULT_SLOT_WAIT_MS = 1000
 };
 
@@ -132,6 +131,7 @@ static void job_accepted(struct client *client)
     client->next_view_ms = 0;
     client->job_state = JOB_ACCEPTED;
     client->has_state = true;
+    client->view_hash = 0;
     client_pause_end(client, PAUSE_JOB);
     client_scans_forget(client);
     client_results_forget(client);
@@ -178,9 +178,9 @@ static void view_ask(struct client *client, struct effects *effects)
     effect->request.sent = sent;
     effect->request.sent_count = scan_count;
     effect->request.wait_ms = client->config.wait_ms;
-    /* The gateway thinks that it has told the news which was lost, and would wait for more. */
-    bool is_short = client->view_was_lost && client->config.wait_ms > VIEW_LOST_WAIT_MS;
-    if (is_short) effect->request.wait_ms = VIEW_LOST_WAIT_MS;
+    /* Only we know what has come: an answer may get lost, or another gateway may be asked next. */
+    effect->request.has_seen = true;
+    effect->request.seen = client->view_hash;
 }
 
 static void job_failed(struct client *client, const struct job_view *view)
@@ -220,7 +220,6 @@ static void view_replied(struct client *client, const struct client_call *call,
 {
     struct error err;
     struct job_view view;
-    client->view_was_lost = reply == NULL;
     if (reply == NULL || reply->status == 429) {
         client_pause_longer(client, PAUSE_JOB, reply != NULL ? reply->retry_after_ms : 0);
         return;
@@ -237,12 +236,12 @@ static void view_replied(struct client *client, const struct client_call *call,
     uint32_t size = reply->body.size < UINT32_MAX ? (uint32_t)reply->body.size : UINT32_MAX;
     struct text json = {(const char *)reply->body.bytes, size};
     if (job_view_decode(json, &client->scratch, &view, &err) != STATUS_OK) {
-        client->view_was_lost = true;
         client_gateway_failed(client, call, &err, effects);
         client_pause_longer(client, PAUSE_JOB, 0);
         return;
     }
     client_pause_end(client, PAUSE_JOB);
+    client->view_hash = hash_bytes(json.bytes, json.size);
     view_take(client, &view, effects);
 }
 

@@ -8,13 +8,17 @@
 
 #include <inttypes.h>
 
+/* The first that can be had now, else the first that is missing. */
 static uint32_t query_next(const struct client *client)
 {
-    uint32_t query = 0;
-    while (query < client->config.plan->query_count && client->queries[query].is_complete) {
-        query++;
+    uint32_t count = client->config.plan->query_count;
+    uint32_t missing = count;
+    for (uint32_t query = 0; query < count; query++) {
+        if (client->queries[query].is_complete) continue;
+        if (client->queries[query].is_ready) return query;
+        if (missing == count) missing = query;
     }
-    return query;
+    return missing;
 }
 
 bool client_results_complete(const struct client *client)

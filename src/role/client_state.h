@@ -127,7 +127,7 @@ struct client {
 
     uint64_t acceptance;   /* How often the job was accepted. */
     uint64_t next_view_ms; /* Not to be asked for before. */
-    bool view_was_lost;
+    uint64_t view_hash;    /* Of the last one as it came; 0: none of this job yet. */
     enum job_state job_state;
     bool has_state;
     uint32_t phase;

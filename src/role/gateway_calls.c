@@ -47,9 +47,10 @@ static void reply_page(struct gateway *gateway, struct gateway_request *request,
     gateway_request_reply(gateway, request, 200, JSON, &body);
 }
 
-static void reply_cancelled(struct gateway *gateway, struct gateway_request *request)
+static void reply_ended(struct gateway *gateway, struct gateway_request *request,
+                        enum job_state state)
 {
-    struct job_view view = {.job = text_of(request->job_id), .state = JOB_CANCELLED};
+    struct job_view view = {.job = text_of(request->job_id), .state = state};
     struct buf body = {0};
     job_view_encode(&view, &body);
     gateway_request_reply(gateway, request, 200, JSON, &body);
@@ -88,7 +89,8 @@ void gateway_call_tell(struct gateway *gateway, struct gateway_job *job)
         }
         if (is_its) {
             page_make(gateway, job, READER_OWNER, &for_owner);
-            bool is_news = !job->told || job->told_hash != for_owner.hash;
+            bool is_news = request->has_seen ? request->seen != for_owner.hash
+                                             : !job->told || job->told_hash != for_owner.hash;
             if (is_news || for_owner.urgent || wait_is_over(gateway, request)) {
                 reply_page(gateway, request, &for_owner);
                 continue;
@@ -115,6 +117,8 @@ static void get_job(struct gateway_request *request, const struct api_request *a
          */
         if (sent->count > job->sent[sent->scan]) job->sent[sent->scan] = sent->count;
     }
+    request->has_seen = api->has_seen;
+    request->seen = api->seen;
     request->wait = WAIT_VIEW;
     request->job = job;
     request->round = 0;
@@ -373,8 +377,13 @@ static void delete_job(struct gateway *gateway, struct gateway_request *request,
 
 void gateway_call_no_job(struct gateway *gateway, struct gateway_request *request)
 {
-    if (request->kind == API_GET_JOB && gateway_cancelled_has(gateway, text_of(request->job_id))) {
-        reply_cancelled(gateway, request);
+    enum job_state state;
+    bool is_owner = request->is_owner || request->api.has_owner;
+    bool has_ended = request->kind == API_GET_JOB &&
+                     gateway_ended_state(gateway, text_of(request->job_id), &state);
+    /* The owner of a job that has expired may begin it anew. */
+    if (has_ended && (state == JOB_CANCELLED || !is_owner)) {
+        reply_ended(gateway, request, state);
     } else {
         gateway_request_refuse(gateway, request, 404, STATUS_USAGE, "there is no job %s",
                                request->job_id);
@@ -400,7 +409,9 @@ static void answer_waiting(struct gateway *gateway, struct gateway_job *job,
 static void finish_delete(struct gateway *gateway, struct gateway_request *request)
 {
     struct gateway_job *job = request->job;
-    if (request->cancels) gateway_cancelled_add(gateway, text_of(request->job_id));
+    if (request->cancels) {
+        gateway_ended_add(gateway, text_of(request->job_id), JOB_CANCELLED);
+    }
     if (job != NULL) {
         answer_waiting(gateway, job, request);
         gateway_job_forget(gateway, job);
@@ -410,6 +421,7 @@ static void finish_delete(struct gateway *gateway, struct gateway_request *reque
 
 void gateway_call_job_gone(struct gateway *gateway, struct gateway_job *job)
 {
+    gateway_job_note_expired(gateway, job);
     for (uint32_t i = 0; i < gateway->request_count;) {
         struct gateway_request *request = gateway->requests[i];
         /* Its result will not come either. */
@@ -485,6 +497,7 @@ void gateway_call_begin(struct gateway *gateway, struct gateway_request *request
                         const struct api_request *api)
 {
     struct gateway_job *job = gateway_job_find(gateway, api->job);
+    enum job_state ended;
     bool is_known = job != NULL && job->shape != NULL;
     if (job != NULL) job->asked_ms = gateway->now_ms;
     if (api->kind == API_DELETE_JOB) {
@@ -501,9 +514,9 @@ void gateway_call_begin(struct gateway *gateway, struct gateway_request *request
         begin_known(gateway, request, api, job);
         gateway_sync_consider(gateway, job);
     } else if (api->kind == API_GET_JOB && !api->has_owner &&
-               gateway_cancelled_has(gateway, api->job)) {
+               gateway_ended_state(gateway, api->job, &ended)) {
         /* Its owner may have asked for it again, at another gateway: for him the workers know. */
-        reply_cancelled(gateway, request);
+        reply_ended(gateway, request, ended);
     } else {
         seek(gateway, request, api, job);
     }

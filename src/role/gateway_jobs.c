@@ -119,7 +119,7 @@ status gateway_job_learn(struct gateway *gateway, struct gateway_job *job, struc
         }
     }
     job->shape = shape;
-    gateway_cancelled_remove(gateway, text_of(job->id));
+    gateway_ended_remove(gateway, text_of(job->id));
     return STATUS_OK;
 }
 
@@ -128,7 +128,9 @@ void gateway_jobs_expire(struct gateway *gateway)
     for (uint32_t i = gateway->job_count; i > 0; i--) {
         struct gateway_job *job = gateway->jobs[i - 1];
         bool is_old = gateway->now_ms - job->asked_ms >= gateway->config.client_timeout_ms;
-        if (is_old && !gateway_job_is_waited_for(gateway, job)) gateway_job_forget(gateway, job);
+        if (!is_old || gateway_job_is_waited_for(gateway, job)) continue;
+        gateway_job_note_expired(gateway, job);
+        gateway_job_forget(gateway, job);
     }
 }
 
@@ -140,36 +142,45 @@ void gateway_jobs_destroy(struct gateway *gateway)
     memory_free(NULL, gateway->jobs, sizeof(struct gateway_job *) * gateway->config.job_limit);
 }
 
-/* ---- jobs that were cancelled ---- */
+/* ---- jobs that are no more ---- */
 
-static struct gateway_cancelled *find_cancelled(struct gateway *gateway, struct text id)
+static struct gateway_ended *find_ended(struct gateway *gateway, struct text id)
 {
-    for (uint32_t i = 0; i < GATEWAY_CANCELLED_MAX; i++) {
-        struct gateway_cancelled *entry = &gateway->cancelled[i];
+    for (uint32_t i = 0; i < GATEWAY_ENDED_MAX; i++) {
+        struct gateway_ended *entry = &gateway->ended[i];
         if (entry->id[0] == '\0' || !text_equal(text_of(entry->id), id)) continue;
         if (gateway->now_ms - entry->at_ms < gateway->config.client_timeout_ms) return entry;
     }
     return NULL;
 }
 
-void gateway_cancelled_remove(struct gateway *gateway, struct text id)
+void gateway_ended_remove(struct gateway *gateway, struct text id)
 {
-    struct gateway_cancelled *entry = find_cancelled(gateway, id);
-    if (entry != NULL) *entry = (struct gateway_cancelled){0};
+    struct gateway_ended *entry = find_ended(gateway, id);
+    if (entry != NULL) *entry = (struct gateway_ended){0};
 }
 
-void gateway_cancelled_add(struct gateway *gateway, struct text id)
+void gateway_ended_add(struct gateway *gateway, struct text id, enum job_state state)
 {
-    gateway_cancelled_remove(gateway, id);
-    struct gateway_cancelled *entry = &gateway->cancelled[gateway->next_cancelled];
-    gateway->next_cancelled = (gateway->next_cancelled + 1) % GATEWAY_CANCELLED_MAX;
-    *entry = (struct gateway_cancelled){.at_ms = gateway->now_ms};
+    gateway_ended_remove(gateway, id);
+    struct gateway_ended *entry = &gateway->ended[gateway->next_ended];
+    gateway->next_ended = (gateway->next_ended + 1) % GATEWAY_ENDED_MAX;
+    *entry = (struct gateway_ended){.state = state, .at_ms = gateway->now_ms};
     memcpy(entry->id, id.bytes, id.size);
 }
 
-bool gateway_cancelled_has(struct gateway *gateway, struct text id)
+bool gateway_ended_state(struct gateway *gateway, struct text id, enum job_state *out_state)
 {
-    return find_cancelled(gateway, id) != NULL;
+    const struct gateway_ended *entry = find_ended(gateway, id);
+    if (entry != NULL) *out_state = entry->state;
+    return entry != NULL;
+}
+
+void gateway_job_note_expired(struct gateway *gateway, const struct gateway_job *job)
+{
+    uint64_t silent_ms = gateway->now_ms - job->renewed_ms;
+    bool is_expired = job->renewed && silent_ms >= gateway->config.client_timeout_ms;
+    if (is_expired) gateway_ended_add(gateway, text_of(job->id), JOB_EXPIRED);
 }
 
 /* ---- what the workers have ---- */

@@ -94,9 +94,12 @@ MUST_USE bool gateway_job_view_make(struct gateway *gateway, const struct gatewa
  */
 MUST_USE bool gateway_job_note_round(const struct gateway *gateway, struct gateway_job *job);
 
-void gateway_cancelled_add(struct gateway *gateway, struct text id);
-void gateway_cancelled_remove(struct gateway *gateway, struct text id);
-bool gateway_cancelled_has(struct gateway *gateway, struct text id);
+void gateway_ended_add(struct gateway *gateway, struct text id, enum job_state state);
+void gateway_ended_remove(struct gateway *gateway, struct text id);
+/* False: it did not end lately, as far as we know. */
+bool gateway_ended_state(struct gateway *gateway, struct text id, enum job_state *out_state);
+/* Nobody has the job any more, because its owner has not asked for it for too long. */
+void gateway_job_note_expired(struct gateway *gateway, const struct gateway_job *job);
 
 /* ---- gateway_sync.c ---- */
 

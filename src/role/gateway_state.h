@@ -18,7 +18,7 @@
 #include "wire/message.h"
 
 enum {
-    GATEWAY_CANCELLED_MAX = 64,
+    GATEWAY_ENDED_MAX = 64,
     GATEWAY_HEADROOM_BYTES = 4096, /* Of a message, beside the bytes it carries. */
     GATEWAY_PAGE_BYTES = 4 << 20,
     GATEWAY_STOP_MS = 5000,
@@ -83,7 +83,7 @@ struct gateway_job {
     struct buf
         held[2]; /* Of struct chunk_held: in hand in the last round, and in the one before. */
     bool told;
-    uint64_t told_hash; /* Of the last view that the owner got here. */
+    uint64_t told_hash; /* Of the last view that the owner got here: for one who does not say. */
     uint32_t removals;  /* DELETEs under way: nobody is asked any more. */
     uint64_t asked_ms;  /* When somebody last asked for it. */
 };
@@ -134,6 +134,8 @@ struct gateway_request {
     struct gateway_job *job; /* WAIT_JOB, WAIT_VIEW and DELETE: as long as they wait, it stays. */
     bool gone;               /* Nobody hears the answer. */
     bool is_owner;           /* Has shown the right key. */
+    bool has_seen;
+    uint64_t seen; /* Hash of the view that it knows. */
     uint64_t arrived_ms;
     uint64_t wait_ms;
     uint64_t deadline_ms;
@@ -169,8 +171,10 @@ struct gateway_heard {
     uint64_t at_ms;
 };
 
-struct gateway_cancelled {
+/* A job that is no more, as readers are told for a while. */
+struct gateway_ended {
     char id[ROLE_NAME_SIZE]; /* Empty: none. */
+    enum job_state state;    /* JOB_CANCELLED or JOB_EXPIRED. */
     uint64_t at_ms;
 };
 
@@ -181,8 +185,8 @@ struct gateway {
     uint32_t job_count;
     struct gateway_request **requests; /* In the order in which they came. */
     uint32_t request_count;
-    struct gateway_cancelled cancelled[GATEWAY_CANCELLED_MAX];
-    uint32_t next_cancelled;
+    struct gateway_ended ended[GATEWAY_ENDED_MAX];
+    uint32_t next_ended;
     struct gateway_heard *heard; /* By worker. */
     uint64_t first_number;
     uint64_t next_number;

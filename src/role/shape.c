@@ -109,6 +109,40 @@ static void need_pipeline(const struct pipeline *pipeline, bool *needs)
     }
 }
 
+static void rest_also(bool *own, const bool *other, uint32_t scan_count)
+{
+    for (uint32_t i = 0; i < scan_count; i++) {
+        own[i] = own[i] || other[i];
+    }
+}
+
+/* Folds stand behind those they depend on. */
+static status find_rests(struct shape *shape, struct error *err)
+{
+    const struct plan *plan = shape->plan;
+    uint32_t scans = plan->scan_count;
+    bool *rests = arena_array(&shape->arena, bool, (size_t)(plan->fold_count + 1) * (scans + 1));
+    if (rests == NULL) return shape_memory(err);
+    for (uint32_t fold = 0; fold < plan->fold_count; fold++) {
+        bool *own = rests + (size_t)fold * scans;
+        for (uint32_t i = 0; i < plan->pipeline_count; i++) {
+            const struct pipeline *pipeline = &plan->pipelines[i];
+            if (pipeline->target != fold) continue;
+            if (pipeline->source_kind == SOURCE_SCAN) {
+                own[pipeline->source] = true;
+            } else {
+                rest_also(own, rests + (size_t)pipeline->source * scans, scans);
+            }
+            for (uint32_t side = 0; side < plan->fold_count; side++) {
+                if (!shape->pipeline_needs[(size_t)i * plan->fold_count + side]) continue;
+                rest_also(own, rests + (size_t)side * scans, scans);
+            }
+        }
+    }
+    shape->rests_on = rests;
+    return STATUS_OK;
+}
+
 static status find_needs(struct shape *shape, struct error *err)
 {
     const struct plan *plan = shape->plan;
@@ -198,7 +232,8 @@ static status shape_init(struct shape *shape, struct text bytes, struct error *e
     }
     shape->shard_counts = shard_counts;
     TRY(find_workers(shape, err));
-    return find_needs(shape, err);
+    TRY(find_needs(shape, err));
+    return find_rests(shape, err);
 }
 
 status shape_create(struct text bytes, struct shape **out, struct error *err)

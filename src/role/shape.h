@@ -32,6 +32,8 @@ struct shape {
     uint32_t fold_worker_count;
     const bool *needs; /* [scan * fold_count + fold]: the scan's maps use a copy of the fold. */
     const bool *pipeline_needs; /* [pipeline * fold_count + fold]: the same by pipeline. */
+    const bool
+        *rests_on; /* [fold * scan_count + scan]: the fold can't be complete before the scan. */
     const bool *copied; /* By fold: a side table or scalar, which every worker gets a copy of. */
     const uint32_t *shard_counts; /* By fold. */
     struct arena arena;

@@ -158,13 +158,28 @@ static void ask_missing(struct worker_job *job, struct stream *stream, struct ef
     send_ask(job, stream, numbers, count, effects);
 }
 
+/* While we miss something of a scan that a fold rests on, its owner hardly has it all: what he
+ * emits is not missing yet. */
+static bool may_be_ready(struct worker_job *job, const struct stream *stream)
+{
+    const struct shape *shape = job->map.shape;
+    uint32_t scan_count = shape->plan->scan_count;
+    for (uint32_t scan = 0; scan < scan_count; scan++) {
+        if (!shape->rests_on[(size_t)stream->source * scan_count + scan]) continue;
+        const struct stream *own = worker_job_stream(job, STREAM_SCAN, scan, 0);
+        if (own != NULL && !own->complete) return false;
+    }
+    return true;
+}
+
 static void repair(struct worker *worker, struct worker_job *job, struct effects *effects)
 {
     for (uint32_t i = 0; i < job->stream_count; i++) {
         struct stream *stream = &job->streams[i];
         if (stream->complete) continue;
         if (stream->kind != STREAM_SCAN) {
-            if (is_due(worker, stream)) ask_missing(job, stream, effects);
+            bool asks = stream->ended || may_be_ready(job, stream);
+            if (asks && is_due(worker, stream)) ask_missing(job, stream, effects);
             continue;
         }
         uint64_t sent = known_sent(worker, stream);

@@ -198,6 +198,7 @@ static status make_request(struct scenario *scenario, uint32_t chunk_bytes, stru
         .table_count = plan->table_count,
         .chunk_bytes = chunk_bytes,
         .field_limit = FIELD_LIMIT_BYTES,
+        .side_table_limit = source->side_table_limit,
     };
     return STATUS_OK;
 }
@@ -245,6 +246,7 @@ static status scenario_init(struct scenario *scenario, const struct scenario_spe
         .thread_count = 1,
         .chunk_bytes = spec->chunk_bytes,
         .field_limit = FIELD_LIMIT_BYTES,
+        .side_table_limit = spec->side_table_limit,
     };
     scenario->name = spec->name;
     scenario->is_poisoned = spec->is_poisoned;

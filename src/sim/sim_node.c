@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "sim/cluster.h"
+#include "sql/compile.h"
 #include "wire/message.h"
 
 _Static_assert((int)SIM_DISK_NAME_SIZE == (int)ROLE_NAME_SIZE, "names of jobs are copied");
@@ -389,7 +390,7 @@ static status create_gateway(struct sim_node *node, struct error *err)
         .work_queue_count = settings->work_count,
         .shard_count = 8,
         .window = settings->window,
-        .side_table_limit = 1 << 20,
+        .side_table_limit = COMPILE_SIDE_TABLE_LIMIT,
         .log_limit = LOG_LIMIT,
         .max_message = MAX_MESSAGE,
         .sync_period_ms = 300,

@@ -261,7 +261,7 @@ static status sent_parse(struct text list, struct arena *arena, struct api_reque
     return STATUS_OK;
 }
 
-enum parameter { PARAMETER_WAIT, PARAMETER_SENT, PARAMETER_FROM, PARAMETERS };
+enum parameter { PARAMETER_WAIT, PARAMETER_SENT, PARAMETER_SEEN, PARAMETER_FROM, PARAMETERS };
 
 static const struct {
     const char *name;
@@ -269,6 +269,7 @@ static const struct {
 } parameters[PARAMETERS] = {
     [PARAMETER_WAIT] = {"wait", API_GET_JOB},
     [PARAMETER_SENT] = {"sent", API_GET_JOB},
+    [PARAMETER_SEEN] = {"seen", API_GET_JOB},
     [PARAMETER_FROM] = {"from", API_GET_RESULT},
 };
 
@@ -283,6 +284,10 @@ static status parameter_parse(uint32_t parameter, struct text value, struct aren
         return STATUS_OK;
     case PARAMETER_SENT:
         return sent_parse(value, arena, out, err);
+    case PARAMETER_SEEN:
+        out->has_seen = json_hex_parse(value, &out->seen);
+        if (out->has_seen) return STATUS_OK;
+        return error_set(err, STATUS_INPUT, "seen must be 16 lower-case hex digits");
     default:
         return number_parse(value, API_NUMBER_MAX, "from", &out->number, err);
     }
@@ -464,6 +469,8 @@ static void query_format(const struct api_request *request, struct buf *out)
         ASSERT(i == 0 || sent->scan > request->sent[i - 1].scan);
         buf_format(out, "%s%" PRIu32 ":%" PRIu64, i > 0 ? "," : "", sent->scan, sent->count);
     }
+    if (request->sent_count > 0) before = '&';
+    if (request->has_seen) buf_format(out, "%cseen=%016" PRIx64, before, request->seen);
 }
 
 /* Moves what was built into the arena. */

@@ -26,7 +26,7 @@ enum api_kind {
     API_PUT_JOB,    /* PUT /v1/jobs/ID                      body: JSON, struct job_request */
     API_PUT_CHUNK,  /* PUT /v1/jobs/ID/scans/S/chunks/N     body: struct chunk_body, encoded */
     API_PUT_END,    /* PUT /v1/jobs/ID/scans/S/end          body: JSON {"count":N,"sum":"hex"} */
-    API_GET_JOB,    /* GET /v1/jobs/ID?wait=SECONDS&sent=0:12,1:3 */
+    API_GET_JOB,    /* GET /v1/jobs/ID?wait=SECONDS&sent=0:12,1:3&seen=HASH */
     API_GET_RESULT, /* GET /v1/jobs/ID/results/Q?from=N     Q is a query's name, or .books */
     API_DELETE_JOB, /* DELETE /v1/jobs/ID */
     API_LIST_JOBS,  /* GET /v1/jobs */
@@ -66,6 +66,8 @@ struct api_request {
     struct text token;
     const struct scan_sent *sent;
     uint32_t sent_count;
+    bool has_seen;
+    uint64_t seen;      /* hash_bytes of the last view that came: another one is news; 0: none. */
     uint64_t end_count; /* API_PUT_END */
     uint64_t end_sum;
     struct text body;

@@ -196,7 +196,8 @@ class Broker:
         folder = self.folder
         return dict(
             {key: value for key, value in os.environ.items() if not key.startswith("RABBITMQ_")},
-            HOME=str(self.home), ERL_EPMD_PORT=str(self.epmd_port), ERL_EPMD_ADDRESS="127.0.0.1",
+            HOME=str(self.home), ERL_CRASH_DUMP=str(folder / "erl_crash.dump"),
+            ERL_EPMD_PORT=str(self.epmd_port), ERL_EPMD_ADDRESS="127.0.0.1",
             RABBITMQ_CONF_ENV_FILE="/dev/null", RABBITMQ_NODENAME=self.node,
             RABBITMQ_NODE_IP_ADDRESS="127.0.0.1", RABBITMQ_NODE_PORT=str(self.port),
             RABBITMQ_DIST_PORT=str(self.dist_port), RABBITMQ_MNESIA_BASE=str(folder / "mnesia"),
@@ -251,6 +252,11 @@ class Broker:
         lines = self.ctl("list_queues", "--no-table-headers", "name", "messages").splitlines()
         return {name: int(count) for name, count in (line.split("\t") for line in lines if line)}
 
+    def state(self):
+        """For people."""
+        return self.ctl("list_queues", "name", "messages_ready", "messages_unacknowledged") + \
+            self.ctl("list_consumers", "queue_name", "channel_pid", "active")
+
     def close(self):
         self.kill()
         if self.epmd is not None:
@@ -289,6 +295,9 @@ class BrokerTrio:
     def kill(self):
         for member in self.members:
             member.kill()
+
+    def state(self):
+        return next(member for member in self.members if member.is_ready()).state()
 
     def is_ready(self):
         return all(member.is_ready() for member in self.members)
@@ -671,7 +680,7 @@ class Cluster:
         with contextlib.suppress(Exception):
             parts += [f"--- jobs: {json.dumps(self.jobs())}", f"files: {self.leftovers()}"]
         with contextlib.suppress(Exception):
-            parts += [f"queues: {self.broker.queues()}"]
+            parts += [self.broker.state()]
         return "\n".join(parts)
 
 

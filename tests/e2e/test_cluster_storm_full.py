@@ -8,6 +8,7 @@ on the command line choose tests by parts of their names. MILLRACE is the binary
 import os
 import pathlib
 import random
+import shutil
 import sys
 import tempfile
 import threading
@@ -181,6 +182,7 @@ def _(_):
         except BaseException:
             print("\n".join("# " + line for line in world.state().splitlines()))
             raise
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

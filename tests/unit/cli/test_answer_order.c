@@ -52,6 +52,48 @@ static void check_file(const char *folder, uint32_t query)
     arena_done(&arena);
 }
 
+/* For who looks on: the order of the ends. */
+static void answers_can_go_out_as_they_end(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/millrace-order-XXXXXX";
+    struct error err;
+    assert_non_null(mkdtemp(folder));
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct random random = {seed};
+        struct arena arena = {0};
+        struct output output;
+        struct answer_order order;
+        struct plan_query shown[ANSWER_QUERIES] = {0};
+        struct plan plan = answer_plan;
+        plan.queries = shown;
+        struct output_options options = {.format = OUTPUT_CSV, .directory = folder, .plan = &plan};
+        struct books books = {.balanced = true};
+        uint32_t given[ANSWER_QUERIES] = {0};
+        uint32_t ended = 0;
+        assert_int_equal(output_open(&output, &options, &err), STATUS_OK);
+        assert_int_equal(answer_order_open(&order, &output, &answer_plan, shown, &arena, &err),
+                         STATUS_OK);
+        for (uint32_t left = ANSWER_QUERIES * (BATCHES + 1); left > 0;) {
+            uint32_t query = random_below(&random, ANSWER_QUERIES);
+            if (given[query] > BATCHES) continue;
+            give(&order, query, given[query]++);
+            left--;
+            if (given[query] <= BATCHES) continue;
+            assert_true(text_equal(shown[ended].name, answer_plan.queries[query].name));
+            ended++;
+        }
+        assert_int_equal(output_finish(&output, &books, &err), STATUS_OK);
+        for (uint32_t query = 0; query < ANSWER_QUERIES; query++) {
+            check_file(folder, query);
+        }
+        answer_order_close(&order);
+        output_close(&output);
+        arena_done(&arena);
+    }
+    assert_int_equal(file_tree_remove(folder, &err), STATUS_OK);
+}
+
 static void answers_come_in_any_order_and_go_out_in_theirs(void **state)
 {
     (void)state;
@@ -68,7 +110,8 @@ static void answers_come_in_any_order_and_go_out_in_theirs(void **state)
         struct books books = {.balanced = true};
         uint32_t given[ANSWER_QUERIES] = {0};
         assert_int_equal(output_open(&output, &options, &err), STATUS_OK);
-        assert_int_equal(answer_order_open(&order, &output, &arena, &err), STATUS_OK);
+        assert_int_equal(answer_order_open(&order, &output, &answer_plan, NULL, &arena, &err),
+                         STATUS_OK);
         for (uint32_t left = ANSWER_QUERIES * (BATCHES + 1); left > 0;) {
             uint32_t query = random_below(&random, ANSWER_QUERIES);
             if (given[query] > BATCHES) continue;
@@ -99,7 +142,8 @@ static void one_that_is_left_half_way_is_freed(void **state)
     struct output_options options = {
         .format = OUTPUT_CSV, .directory = folder, .plan = &answer_plan};
     assert_int_equal(output_open(&output, &options, &err), STATUS_OK);
-    assert_int_equal(answer_order_open(&order, &output, &arena, &err), STATUS_OK);
+    assert_int_equal(answer_order_open(&order, &output, &answer_plan, NULL, &arena, &err),
+                     STATUS_OK);
     give(&order, 2, 0);
     give(&order, 1, 0);
     answer_order_close(&order);
@@ -114,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_come_in_any_order_and_go_out_in_theirs),
+        cmocka_unit_test(answers_can_go_out_as_they_end),
         cmocka_unit_test(one_that_is_left_half_way_is_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

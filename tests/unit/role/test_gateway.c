@@ -569,6 +569,30 @@ static void a_cancelled_job_is_remembered_for_its_readers(void **state)
     world_close(&world);
 }
 
+static void an_expired_job_is_told_to_readers_and_may_be_begun_anew(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world);
+    world_accept(&world);
+    world_get(&world, 0);
+    world_status_all(&world, world_round(&world), WORKER_JOB_RUNNING);
+    world_tick(&world, CLIENT_TIMEOUT_MS);
+    struct api_request request = world_request(API_GET_JOB);
+    request.has_owner = false;
+    uint64_t id = world_ask(&world, &request);
+    assert_int_equal(world_view(&world, id).state, JOB_EXPIRED);
+    id = world_get(&world, 0);
+    world_status_all(&world, world_round(&world), WORKER_JOB_UNKNOWN);
+    assert_int_equal(world_answer(&world, id), 404);
+    world_accept(&world);
+    id = world_get(&world, 0);
+    if (world_round(&world) == 0) world_tick(&world, PERIOD_MS);
+    world_status_all(&world, world_round(&world), WORKER_JOB_RUNNING);
+    assert_int_equal(world_view(&world, id).state, JOB_RUNNING);
+    world_close(&world);
+}
+
 static void deleting_twice_is_deleting_once(void **state)
 {
     (void)state;
@@ -810,6 +834,7 @@ int main(void)
         cmocka_unit_test(a_chunk_that_is_not_sound_is_refused),
         cmocka_unit_test(an_end_is_answered_when_all_workers_will_hear_it),
         cmocka_unit_test(a_cancelled_job_is_remembered_for_its_readers),
+        cmocka_unit_test(an_expired_job_is_told_to_readers_and_may_be_begun_anew),
         cmocka_unit_test(deleting_twice_is_deleting_once),
         cmocka_unit_test(a_delete_that_fails_leaves_the_job),
         cmocka_unit_test(lists_are_what_the_workers_tell),

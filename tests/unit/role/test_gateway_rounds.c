@@ -563,6 +563,39 @@ static void a_scan_is_as_far_as_the_slowest_worker(void **state)
     }
 }
 
+/* One round with all but the last worker; what the owner hears of it. */
+static struct job_view round_without_the_last(struct world *world)
+{
+    uint64_t id = world_get(world, 0);
+    if (world_round(world) == 0) world_tick(world, PERIOD_MS);
+    struct message_status now = {.request = world_round(world), .state = WORKER_JOB_RUNNING};
+    for (uint32_t i = 0; i + 1 < WORKERS; i++) {
+        world_status(world, i, &now);
+    }
+    world_tick(world, ROUND_DEADLINE_MS);
+    return world_view(world, id);
+}
+
+static void a_worker_that_stays_silent_fails_the_job(void **state)
+{
+    (void)state;
+    struct world world;
+    struct gateway_config config = world_config();
+    config.node_timeout_ms = 3 * ROUND_DEADLINE_MS + PERIOD_MS;
+    world_open_with(&world, &config);
+    world_accept(&world);
+    uint64_t started_ms = world.now_ms;
+    struct job_view view = round_without_the_last(&world);
+    while (world.now_ms - started_ms < config.node_timeout_ms) {
+        assert_int_equal(view.state, JOB_RUNNING);
+        view = round_without_the_last(&world);
+    }
+    assert_int_equal(view.state, JOB_FAILED);
+    assert_int_equal(view.failure, STATUS_IO);
+    assert_non_null(memmem(view.text.bytes, view.text.size, "worker w3", 9));
+    world_close(&world);
+}
+
 static void a_failed_worker_fails_the_job(void **state)
 {
     (void)state;
@@ -702,6 +735,7 @@ int main(void)
         cmocka_unit_test(a_job_of_the_same_name_is_another_job),
         cmocka_unit_test(a_scan_is_open_when_all_who_answer_are_ready),
         cmocka_unit_test(a_scan_is_as_far_as_the_slowest_worker),
+        cmocka_unit_test(a_worker_that_stays_silent_fails_the_job),
         cmocka_unit_test(a_failed_worker_fails_the_job),
         cmocka_unit_test(results_come_from_the_owner_of_the_last_fold),
         cmocka_unit_test(the_books_are_one_part_of_each_worker),

@@ -98,6 +98,8 @@ static struct api_request random_request(struct random *random, struct arena *ar
     if (kind == API_GET_JOB) {
         request.wait_ms = random_below(random, API_WAIT_MAX_S + 1) * 1000;
         random_sent(random, arena, &request);
+        request.has_seen = random_below(random, 2) == 0;
+        if (request.has_seen) request.seen = random_u64(random);
     }
     if (kind == API_PUT_END) {
         request.end_count = random_number(random);
@@ -141,6 +143,8 @@ static void check_equal(const struct api_request *seen, const struct api_request
     assert_int_equal(seen->number, expected->number);
     assert_true(text_equal(seen->query, expected->query));
     assert_int_equal(seen->wait_ms, expected->wait_ms);
+    assert_int_equal(seen->has_seen, expected->has_seen);
+    assert_int_equal(seen->seen, expected->seen);
     assert_int_equal(seen->has_owner, expected->owner_key.size > 0);
     if (seen->has_owner) {
         assert_int_equal(seen->owner, hash_bytes(OWNER_KEY, API_OWNER_KEY_SIZE));
