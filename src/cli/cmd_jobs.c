@@ -6,6 +6,7 @@
 #include "cli/gateways.h"
 #include "cli/listing.h"
 #include "cli/output.h"
+#include "cli/submission.h"
 #include "cli/terminal.h"
 #include "wire/manifest.h"
 
@@ -39,8 +40,9 @@ static const struct command_spec cancel_spec = {
     .name = "cancel",
     .arguments = "ID -g URL[,URL]",
     .summary = "remove a job from a cluster",
-    .about = "Its client is told that the job was cancelled. Exit code: 3 no gateway could be\n"
-             "reached.",
+    .about = "Its client is told that the job was cancelled. What `submit` keeps on this host for\n"
+             "going on with it is removed too, also when the cluster does not know the job any\n"
+             "more. Exit code: 3 no gateway could be reached.",
     .examples = "  millrace cancel monday -g 127.0.0.1:7101\n",
     .options = cancel_options,
     .option_count = CANCEL_OPTIONS,
@@ -113,6 +115,44 @@ static int jobs_main(int argc, char *const *argv)
 
 /* --- cancel --- */
 
+/* Whoever may list the jobs of all workers, and does not see this one, knows that it has gone. */
+static bool is_unknown(const struct gateways *gateways, const char *id, struct arena *arena)
+{
+    struct job_list list = {0};
+    struct buf body = {0};
+    struct error ignored;
+    bool is_listed = true;
+    if (gateways_call(gateways, "GET", "/v1/jobs", &body, &ignored) == STATUS_OK &&
+        job_list_decode(text_of_buf(&body), arena, &list, &ignored) == STATUS_OK) {
+        is_listed = list.silent.size > 0;
+    }
+    for (uint32_t i = 0; i < list.job_count && !is_listed; i++) {
+        is_listed = text_equal(list.jobs[i].job, text_of(id));
+    }
+    buf_done(&body);
+    return !is_listed;
+}
+
+/* The journal of a job that has gone is of no use, and would be in the way of its id. */
+static status forget_job(const char *id, bool is_known, const struct error *refusal,
+                         struct arena *arena, struct error *err)
+{
+    bool was_removed = false;
+    struct error problem;
+    if (submission_forget(id, arena, &was_removed, &problem) != STATUS_OK) {
+        terminal_say("the journal of job %s stays: %s\n", id, problem.text);
+    }
+    if (is_known) {
+        terminal_say("cancelled %s\n", id);
+    } else if (was_removed) {
+        terminal_say("the cluster has no job %s; its journal is removed\n", id);
+    } else {
+        *err = *refusal;
+        return err->code;
+    }
+    return STATUS_OK;
+}
+
 static status run_cancel(const struct options *options, struct arena *arena, struct error *err)
 {
     struct gateways gateways;
@@ -127,8 +167,11 @@ static status run_cancel(const struct options *options, struct arena *arena, str
     body = (struct buf){0};
     if (result == STATUS_OK) result = gateways_call(&gateways, "DELETE", target, &body, err);
     buf_done(&body);
-    if (result == STATUS_OK) terminal_say("cancelled %s\n", options->arguments[0]);
-    return result;
+    const char *id = options->arguments[0];
+    bool is_known = result == STATUS_OK;
+    if (!is_known && (result != STATUS_USAGE || !is_unknown(&gateways, id, arena))) return result;
+    struct error refusal = *err;
+    return forget_job(id, is_known, &refusal, arena, err);
 }
 
 static int cancel_main(int argc, char *const *argv)

@@ -3,6 +3,7 @@
  * Its folder, log and work are node/'s business; here is what a person at a terminal meets: names
  * that are wrong, and the line that says that it is ready, which `millrace up` waits for too.
  */
+#include <poll.h>
 #include <string.h>
 
 #include "cli/analysis.h"
@@ -10,6 +11,8 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
+#include "io/file.h"
+#include "io/folder_lock.h"
 #include "node/worker_node.h"
 
 enum { NODE_CONFIG, NODE_NAME, NODE_BROKER, NODE_LOG_LEVEL, NODE_OPTIONS };
@@ -47,6 +50,9 @@ static const struct command_spec worker_spec = {
     .options = node_options_given,
     .option_count = NODE_OPTIONS,
 };
+
+/* Somebody of the node's name may be just about to end. */
+enum { FOLDER_WAIT_MS = 1000, FOLDER_STEP_MS = 50 };
 
 enum node_kind { KIND_GATEWAY, KIND_WORKER };
 
@@ -145,6 +151,45 @@ static void on_ready(void *context)
     terminal_say("%s: ready\n", name);
 }
 
+/* From any thread. */
+static void on_trouble(void *context, const char *text)
+{
+    const struct node *node = context;
+    int size = (int)strcspn(text, "\n"); /* `up` passes on lines. */
+    terminal_say("%s: %.*s\n", node->node_options.name, size, text);
+}
+
+/* The node itself waits longer, and silently: that is for folders whose owner is not known. */
+static status wait_for_folder(struct node *node, struct error *err)
+{
+    const char *name = node->node_options.name;
+    const char *folder = file_path(node->config.data_dir, text_of(name), &node->arena);
+    pid_t holder;
+    if (folder == NULL) return error_memory(err);
+    for (int waited_ms = 0; folder_lock_holder(folder, &holder); waited_ms += FOLDER_STEP_MS) {
+        if (waited_ms >= FOLDER_WAIT_MS || atomic_load(interrupt_flag())) {
+            return error_set(err, STATUS_IO,
+                             "%.1000s is in use by process %ld: does %s run already?", folder,
+                             (long)holder, name);
+        }
+        if (waited_ms == 0) {
+            terminal_say("%s: waiting for process %ld to leave %s\n", name, (long)holder, folder);
+        }
+        (void)poll(NULL, 0, FOLDER_STEP_MS); /* A signal ends it earlier. */
+    }
+    return STATUS_OK;
+}
+
+static status run_node(struct node *node, struct error *err)
+{
+    status result = wait_for_folder(node, err);
+    if (result == STATUS_OK) {
+        result = node->kind == KIND_GATEWAY ? gateway_node_run(&node->node_options, err)
+                                            : worker_node_run(&node->node_options, err);
+    }
+    return result == STATUS_OK ? STATUS_OK : error_prefix(err, "%s", node->node_options.name);
+}
+
 static status read_options(struct node *node, const char *command, struct error *err)
 {
     const struct options *options = &node->options;
@@ -156,6 +201,7 @@ static status read_options(struct node *node, const char *command, struct error 
         .broker = options_value(options, NODE_BROKER),
         .stop = interrupt_flag(),
         .ready = on_ready,
+        .trouble = on_trouble,
         .context = node,
     };
     TRY(cluster_file_read(command, file, &node->arena, &node->config, err));
@@ -175,11 +221,7 @@ static int node_main(const struct command_spec *spec, enum node_kind kind, int a
         return command_help(spec);
     }
     if (result == STATUS_OK) result = read_options(&node, spec->name, &err);
-    if (result == STATUS_OK) {
-        result = kind == KIND_GATEWAY ? gateway_node_run(&node.node_options, &err)
-                                      : worker_node_run(&node.node_options, &err);
-        if (result != STATUS_OK) result = error_prefix(&err, "%s", node.node_options.name);
-    }
+    if (result == STATUS_OK) result = run_node(&node, &err);
     int code = result == STATUS_OK ? COMMAND_ANSWERED : command_fail(&err, false);
     arena_done(&node.arena);
     return code;

@@ -71,7 +71,7 @@ static status ask_health(const struct gateways *gateways, struct arena *arena,
         struct health *health = &report->health[i];
         struct buf body = {0};
         health->url = gateways->urls[i];
-        status result = gateways_call(&one, "GET", "/healthz", &body, &health->problem);
+        status result = gateways_try(&one, "GET", "/healthz", &body, &health->problem);
         health->problem.code = result;
         buf_done(&body);
     }

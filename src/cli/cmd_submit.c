@@ -3,6 +3,8 @@
  * All that the user sees is as with `run`: the same options, the same printing, the same books. The
  * order at the end matters: answers first, then the books, then the comparison.
  */
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,6 +29,8 @@ enum {
 };
 
 enum { RETRY_FOR_S = 60, RETRY_FOR_MAX_S = 30 * 24 * 3600 };
+/* How long a cluster may be silent before we are not. */
+enum { PATIENCE_MS = 2000, PROBE_MS = 1000, PROBE_STEP_MS = 100 };
 
 static const struct option_spec submit_options[SUBMIT_OPTIONS] = {
     ANSWER_OPTION_SPECS,
@@ -69,10 +73,12 @@ struct submit {
     struct plan shown; /* Its queries stand in the order in which they were done. */
     struct books books;
     struct verify received; /* What the cluster answered, when it is to be verified. */
-    uint64_t retry_for_s;
+    uint64_t retry_for_ms;
     uint64_t chunk_count; /* Of all scans. */
     double started;
     bool is_verified;
+    bool was_taken; /* Some gateway has accepted the job. */
+    bool told_slot;
 };
 
 static status read_options(struct submit *submit, struct error *err)
@@ -83,10 +89,9 @@ static status read_options(struct submit *submit, struct error *err)
     struct option_range range = {0, RETRY_FOR_MAX_S};
     TRY(answer_read(&submit->answer, err));
     TRY(gateways_read("submit", gateways, &submit->answer.arena, &submit->gateways, err));
-    submit->retry_for_s = RETRY_FOR_S;
-    if (retry_for != NULL) {
-        TRY(option_count("retry-for", retry_for, range, &submit->retry_for_s, err));
-    }
+    uint64_t retry_for_s = RETRY_FOR_S;
+    if (retry_for != NULL) TRY(option_count("retry-for", retry_for, range, &retry_for_s, err));
+    submit->retry_for_ms = retry_for_s * 1000;
     submit->is_verified = options_value(options, SUBMIT_VERIFY) != NULL;
     return STATUS_OK;
 }
@@ -117,11 +122,20 @@ static void on_progress(void *context, const struct client_progress *progress, u
                        ? (double)progress->applied_chunks / (double)submit->chunk_count
                        : 0;
     (void)total_bytes; /* Chunks are what is counted on the other side too. */
+    bool is_waiting = strcmp(progress->state, job_state_names[JOB_WAITING]) == 0;
+    if (progress->state[0] != '\0' && !is_waiting) submit->was_taken = true;
+    if (is_waiting && !submit->told_slot && !submit->answer.quiet) {
+        submit->told_slot = true;
+        progress_clear(line);
+        terminal_say("waiting for a slot: the cluster has as many jobs as it takes at a time\n");
+    }
     if (progress->phase_count == 0) {
-        progress_show(line, 0, "%s", progress->state[0] != '\0' ? progress->state : "waiting");
+        line->verb = "waiting";
+        progress_show(line, -1, is_waiting ? "for a slot" : "for the cluster");
         return;
     }
-    progress_show(line, share, "sent %llu/%llu chunks, applied %llu, phase %u of %u, %.0f MB/s",
+    line->verb = progress->sent_chunks < submit->chunk_count ? "sending" : "computing";
+    progress_show(line, share, "%llu/%llu chunks, applied %llu, phase %u of %u, %.0f MB/s",
                   (unsigned long long)progress->sent_chunks,
                   (unsigned long long)submit->chunk_count,
                   (unsigned long long)progress->applied_chunks, progress->phase,
@@ -155,8 +169,56 @@ static void say_job(const struct submit *submit)
     }
 }
 
+/* Until some gateway is of use; after a while it is said that none is. The time counts. */
+static void look_for_gateway(struct submit *submit)
+{
+    const struct gateways *gateways = &submit->gateways;
+    uint64_t patience_ms = submit->retry_for_ms < PATIENCE_MS ? submit->retry_for_ms : PATIENCE_MS;
+    struct gateway_call call = {
+        .gateways = gateways->urls,
+        .gateway_count = gateways->count,
+        .token = gateways->token,
+        .method = "GET",
+        .target = "/healthz",
+        .timeout_ms = PROBE_MS,
+    };
+    uint64_t start_ms = clock_ms();
+    uint64_t spent_ms = 0;
+    struct error reason;
+    while (!atomic_load(interrupt_flag())) {
+        struct buf body = {0};
+        status result = gateway_call(&call, &body, &reason);
+        buf_done(&body);
+        if (result != STATUS_IO) return;
+        spent_ms = clock_ms() - start_ms;
+        if (spent_ms >= patience_ms) break;
+        (void)poll(NULL, 0, PROBE_STEP_MS); /* A signal ends it earlier. */
+    }
+    submit->retry_for_ms -= spent_ms < submit->retry_for_ms ? spent_ms : submit->retry_for_ms;
+    if (submit->retry_for_ms == 0 || atomic_load(interrupt_flag())) return;
+    struct buf list = {0};
+    for (uint32_t i = 0; i < gateways->count; i++) {
+        buf_format(&list, "%s%s", i > 0 ? ", " : "", gateways->urls[i]);
+    }
+    struct text tried = {(const char *)list.bytes, (uint32_t)list.size};
+    if (!list.failed) {
+        terminal_say("no gateway answers yet (%.500s); trying %.*s for %llu s more\n", reason.text,
+                     TEXT_ARGS(tried), (unsigned long long)(submit->retry_for_ms + 999) / 1000);
+    }
+    buf_done(&list);
+}
+
+/* Only where there is a journal can the job be gone on with. */
+static void advise(const struct submit *submit, struct error *err)
+{
+    size_t used = strlen(err->text);
+    (void)snprintf(err->text + used, sizeof err->text - used, "; go on later with --job %s",
+                   submit->submission.id); /* May be cut. */
+}
+
 static status run_client(struct submit *submit, struct error *err)
 {
+    if (!submit->answer.quiet) look_for_gateway(submit);
     struct client_node_options options = {
         .job = submit->job,
         .gateways = submit->gateways.urls,
@@ -167,7 +229,7 @@ static status run_client(struct submit *submit, struct error *err)
         .journal = submit->submission.journal,
         .sent = submit->submission.sent,
         .sent_count = submit->submission.sent_count,
-        .retry_for_ms = submit->retry_for_s * 1000,
+        .retry_for_ms = submit->retry_for_ms,
         .cancelled = interrupt_flag(),
         .context = submit,
         .rows = on_rows,
@@ -178,7 +240,9 @@ static status run_client(struct submit *submit, struct error *err)
     if (!submit->answer.quiet) progress_start(&submit->answer.progress, "sending");
     status result = client_node_run(&options, &submit->books, err);
     progress_clear(&submit->answer.progress);
-    submission_end(&submit->submission, result);
+    struct submission_outcome outcome = {.result = result, .was_taken = submit->was_taken};
+    bool may_go_on = submission_end(&submit->submission, outcome);
+    if (result == STATUS_UNREACHABLE && may_go_on) advise(submit, err);
     return result;
 }
 

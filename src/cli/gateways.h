@@ -18,7 +18,8 @@ struct gateways {
         "gateway", "URL[,URL]", "where to ask, such as 127.0.0.1:7101; tried in turn", false, 'g'  \
     }
 
-/* `command` is for the message when the option was not given. Memory from the arena. */
+/* `command` is for the message when the option was not given. Without a scheme there must be a
+ * port. Memory from the arena. */
 MUST_USE status gateways_read(const char *command, const char *value, struct arena *arena,
                               struct gateways *out, struct error *err);
 
@@ -26,5 +27,8 @@ MUST_USE status gateways_read(const char *command, const char *value, struct are
  */
 MUST_USE status gateways_call(const struct gateways *gateways, const char *method,
                               const char *target, struct buf *out_body, struct error *err);
+/* The same; the error is the bare reason, for those who list it beside the gateway. */
+MUST_USE status gateways_try(const struct gateways *gateways, const char *method,
+                             const char *target, struct buf *out_body, struct error *err);
 
 #endif

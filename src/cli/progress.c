@@ -61,9 +61,12 @@ void progress_show(struct progress *progress, double share, const char *format, 
     va_end(arguments);
     uint32_t used = (uint32_t)strlen(progress->verb) + 1;
     uint32_t bar = BAR_WIDTH + BAR_NUMBER_WIDTH;
-    if (size > 0 && used + bar + (uint32_t)size < progress->width) {
+    if (share >= 0 && size > 0 && used + bar + (uint32_t)size < progress->width) {
         put_bar(&line, share < 1 ? share : 1);
         used += bar;
+    } else if (share >= 0) {
+        buf_format(&line, "%3.0f %%  ", share < 1 ? share * 100 : 100.0);
+        used += BAR_NUMBER_WIDTH;
     }
     /* A line that wraps could not be rewritten. */
     int room = progress->width > used ? (int)(progress->width - used - 1) : 0;

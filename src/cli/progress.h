@@ -24,7 +24,8 @@ struct progress {
 void progress_start(struct progress *progress, const char *verb);
 /* A total of 0 is not known. */
 void progress_update(struct progress *progress, uint64_t done_bytes, uint64_t total_bytes);
-/* A bar for a share of 0 to 1, and words; with less room, words alone. They are cut to the line. */
+/* A bar for a share of 0 to 1, and words; with less room, the percentage and words. They are cut to
+ * the line. A share below 0 is not known, and not shown. */
 void progress_show(struct progress *progress, double share, const char *format, ...)
     PRINTF_LIKE(3, 4);
 /* Takes the line away; the next update brings it back. */

@@ -143,9 +143,18 @@ static status check_files(struct job *job, const struct journal_header *before, 
     struct chunk_source_options options = {.plan = job_plan(job), .files = job_files(job)};
     struct chunk_source *source = NULL;
     TRY(chunk_source_create(&options, &source, err));
-    status result = chunk_source_match(source, before->files, before->file_count, err);
+    struct error reason;
+    status result = chunk_source_match(source, before->files, before->file_count, &reason);
     chunk_source_destroy(source);
-    return result;
+    if (result == STATUS_OK) return STATUS_OK;
+    if (result != STATUS_INPUT) {
+        *err = reason;
+        return result;
+    }
+    return error_set(err, result,
+                     "%.1500s; take another id for the files as they are now, or give up job %.*s "
+                     "with `millrace cancel %.*s -g URL`",
+                     reason.text, TEXT_ARGS(before->job), TEXT_ARGS(before->job));
 }
 
 static status resume(struct submission *submission, const char *folder,
@@ -212,13 +221,35 @@ status submission_begin(struct submission *submission, const struct submission_o
     return STATUS_OK;
 }
 
-void submission_end(struct submission *submission, status result)
+bool submission_end(struct submission *submission, struct submission_outcome outcome)
 {
-    bool may_go_on = result == STATUS_UNREACHABLE;
+    /* An earlier life has left its journal because it had begun. */
+    bool has_begun = outcome.was_taken || submission->resumed;
+    bool may_go_on =
+        outcome.result == STATUS_UNREACHABLE && has_begun && submission->journal != NULL;
     if (may_go_on) {
         journal_close(submission->journal);
     } else {
         journal_remove(submission->journal);
     }
     submission->journal = NULL;
+    return may_go_on;
+}
+
+status submission_forget(const char *id, struct arena *arena, bool *out_removed, struct error *err)
+{
+    struct journal_record record;
+    struct journal *journal = NULL;
+    const char *folder = NULL;
+    *out_removed = false;
+    TRY(journal_folder(arena, &folder, err));
+    const char *path = file_path(folder, text_of(id), arena);
+    if (path == NULL) return error_memory(err);
+    if (!file_exists(path)) return STATUS_OK;
+    status result = journal_open(folder, text_of(id), arena, &record, &journal, err);
+    if (result == STATUS_USAGE) return STATUS_OK; /* Somebody has it, or had it just now. */
+    TRY(result);
+    journal_remove(journal);
+    *out_removed = true;
+    return STATUS_OK;
 }

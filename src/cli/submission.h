@@ -3,7 +3,8 @@
  *     submission_begin -> (the job runs) -> submission_end
  *
  * The journal is there before the first request, so that a client that is killed at any moment can
- * go on. It is removed when the job has ended, well or not, and kept when it may still be wanted.
+ * go on. It is removed when the job has ended, well or not, or was never begun, and kept when it
+ * may still be wanted.
  *
  * Memory: all lives in the given arena. Threads: one owner.
  */
@@ -37,7 +38,17 @@ struct submission {
 MUST_USE status submission_begin(struct submission *submission,
                                  const struct submission_options *options, struct arena *arena,
                                  struct error *err);
-/* `result` is what came of the job. Accepts a zeroed one. */
-void submission_end(struct submission *submission, status result);
+/* What came of the job. */
+struct submission_outcome {
+    status result;
+    bool was_taken; /* By some gateway, in this life. */
+};
+/* Whether it can be gone on with later. Accepts a zeroed one. */
+bool submission_end(struct submission *submission, struct submission_outcome outcome);
+
+/* Removes the journal of a job that is wanted no more; false: there is none, or a client that still
+ * runs has it, and will remove it. */
+MUST_USE status submission_forget(const char *id, struct arena *arena, bool *out_removed,
+                                  struct error *err);
 
 #endif

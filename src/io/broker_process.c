@@ -162,9 +162,11 @@ static status write_files(struct broker_process *broker, struct error *err)
                  (unsigned long long)parts[1]);
         TRY(write_small_file(broker, "home/.erlang.cookie", cookie, 0400, err));
     }
+    /* With less space the broker blocks whoever publishes, and otherwise looks well: so no more
+     * than its own default. */
     TRY(write_small_file(broker, "rabbitmq.conf",
                          "loopback_users = none\n"
-                         "disk_free_limit.absolute = 1GB\n"
+                         "disk_free_limit.absolute = 50MB\n"
                          "log.console = false\n",
                          0644, err));
     return write_small_file(broker, "enabled_plugins", "[].\n", 0644, err);

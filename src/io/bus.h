@@ -29,8 +29,9 @@ enum bus_queue_kind { BUS_INBOX, BUS_WORK };
 
 struct bus_address {
     enum bus_queue_kind kind;
-    struct text node; /* BUS_INBOX: whose. */
-    uint32_t work;    /* BUS_WORK: which. */
+    struct text node;    /* BUS_INBOX: whose. */
+    uint32_t work;       /* BUS_WORK: which. */
+    uint32_t expires_ms; /* Whoever has not taken it by then need not; 0: never. */
 };
 
 enum bus_event_kind {

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -180,6 +181,13 @@ status file_write(int fd, const char *name, const void *bytes, size_t size,
         }
     }
     return STATUS_OK;
+}
+
+uint64_t file_free_bytes(const char *path)
+{
+    struct statvfs disk;
+    if (statvfs(path, &disk) != 0) return UINT64_MAX;
+    return (uint64_t)disk.f_bavail * disk.f_frsize;
 }
 
 bool file_exists(const char *path)

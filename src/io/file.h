@@ -52,6 +52,8 @@ MUST_USE status file_read_whole(const char *path, size_t size_limit, struct aren
 MUST_USE status file_write(int fd, const char *name, const void *bytes, size_t size,
                            const atomic_bool *cancelled, struct error *err);
 
+/* How much a user may still write to the disk of a folder; UINT64_MAX: that can't be told. */
+uint64_t file_free_bytes(const char *path);
 /* Whether there is something of that name; a broken link counts as nothing. */
 bool file_exists(const char *path);
 bool file_is_folder(const char *path);

@@ -13,6 +13,9 @@
  *
  * While waiting, the connection is suspended: the library does not look at it, and so neither sees
  * that the client hangs up. The sweep does, and resumes it as lost.
+ *
+ * The thread waits for the library's epoll and for an eventfd of ours. The latter is for what the
+ * library sees only when it is run: resumed connections, and room below the connection limit.
  */
 #include "io/http_server.h"
 
@@ -28,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -83,6 +87,8 @@ struct http_server {
     struct http_server_options options;
     struct http_listener *listener;
     struct MHD_Daemon *daemon;
+    int epoll_fd; /* The library's, borrowed. */
+    int wake_fd;  /* An eventfd, readable when the thread has to look round at once. */
     uint16_t port;
     pthread_t thread;
     bool has_thread;
@@ -102,6 +108,12 @@ struct http_server {
 static uint64_t now_ms(void)
 {
     return (uint64_t)(clock_seconds() * 1000.0);
+}
+
+static void wake(struct http_server *server)
+{
+    int failure = eventfd_write(server->wake_fd, 1);
+    ASSERT(failure == 0 || errno == EAGAIN); /* Full: readable as well. */
 }
 
 /* ---- slots ---- */
@@ -170,6 +182,13 @@ static struct slot *slot_take(struct http_server *server)
     }
     unlock(server);
     return taken;
+}
+
+/* Whoever has moved it out of its waiting, and nobody else: so the connection is there. */
+static void slot_resume(struct http_server *server, struct slot *slot)
+{
+    MHD_resume_connection(slot->connection);
+    wake(server);
 }
 
 /* The end of a request, however it went. */
@@ -407,6 +426,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     struct http_server *server = context;
     struct slot *slot = *socket_context;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        wake(server); /* For the clients that wait to be accepted. */
         if (slot == NULL) return;
         if (slot->state != SLOT_IDLE) slot_end_request(server, slot);
         buf_done(&slot->uri);
@@ -510,7 +530,7 @@ static void sweep(struct http_server *server)
         struct slot *slot = &server->slots[server->poll_slots[i]];
         uint64_t id = slot_id(server, slot);
         if (!slot_leave(server, slot, SLOT_WAITING, SLOT_LOST)) continue;
-        MHD_resume_connection(slot->connection);
+        slot_resume(server, slot);
         server->listener->gone(server->listener, id);
     }
 }
@@ -520,8 +540,18 @@ static void sweep(struct http_server *server)
 static void run_until(struct http_server *server, uint64_t until_ms)
 {
     uint64_t now = now_ms();
-    int32_t wait_ms = until_ms > now ? (int32_t)(until_ms - now) : 0;
-    if (MHD_run_wait(server->daemon, wait_ms) == MHD_YES) return;
+    uint64_t wait_ms = until_ms > now ? until_ms - now : 0;
+    MHD_UNSIGNED_LONG_LONG timeout_ms;
+    if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES && timeout_ms < wait_ms) {
+        wait_ms = timeout_ms;
+    }
+    struct pollfd fds[] = {{.fd = server->epoll_fd, .events = POLLIN},
+                           {.fd = server->wake_fd, .events = POLLIN}};
+    bool is_polled = poll(fds, 2, (int)wait_ms) >= 0;
+    /* Emptied before the library runs: what is resumed from here on wakes the next turn. */
+    eventfd_t count;
+    if (fds[1].revents != 0) (void)eventfd_read(server->wake_fd, &count); /* It is not empty. */
+    if (MHD_run_wait(server->daemon, 0) == MHD_YES && is_polled) return;
     /* The system has no memory for polling, or the like: it may pass. */
     (void)poll(NULL, 0, SWEEP_MS);
 }
@@ -554,7 +584,7 @@ static void turn_away(struct http_server *server)
         }
         unlock(server);
         if (waits) {
-            MHD_resume_connection(slot->connection);
+            slot_resume(server, slot);
         } else {
             buf_done(&refusal.body);
         }
@@ -647,6 +677,13 @@ static status open_socket(const struct http_server_options *options, int *out_so
     return STATUS_OK;
 }
 
+static status open_wake(struct http_server *server, struct error *err)
+{
+    server->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (server->wake_fd >= 0) return STATUS_OK;
+    return error_set(err, STATUS_IO, "can't make an eventfd: %s", strerror(errno));
+}
+
 /* The socket belongs to the library as soon as it has been told of it. */
 static bool start_daemon(struct http_server *server, int fd)
 {
@@ -660,7 +697,11 @@ static bool start_daemon(struct http_server *server, int fd)
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_URI_LOG_CALLBACK,
         on_request_line, server, MHD_OPTION_END);
-    return server->daemon != NULL;
+    if (server->daemon == NULL) return false;
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    server->epoll_fd = info != NULL ? info->epoll_fd : -1;
+    return server->epoll_fd >= 0;
 }
 
 static void *alloc_zeroed(size_t count, size_t size)
@@ -679,6 +720,7 @@ static status create_server(const struct http_server_options *options,
     server->options = *options;
     server->listener = listener;
     server->next_serial = 1;
+    server->wake_fd = -1;
     server->slot_count = options->connection_limit + SLOTS_SPARE;
     server->slots = alloc_zeroed(server->slot_count, sizeof *server->slots);
     server->polls = alloc_zeroed(server->slot_count, sizeof *server->polls);
@@ -705,7 +747,8 @@ status http_server_open(const struct http_server_options *options, struct http_l
     struct http_server *server = NULL;
     int fd = -1;
     TRY(create_server(options, listener, &server, err));
-    status result = open_socket(options, &fd, err);
+    status result = open_wake(server, err);
+    if (result == STATUS_OK) result = open_socket(options, &fd, err);
     if (result == STATUS_OK) {
         server->port = bound_port(fd);
         if (!start_daemon(server, fd)) {
@@ -739,8 +782,7 @@ void http_server_reply(struct http_server *server, uint64_t id, struct http_repl
     }
     unlock(server);
     if (waits) {
-        /* Nobody else has moved it out of its waiting, so the connection is there. */
-        MHD_resume_connection(slot->connection);
+        slot_resume(server, slot);
         reply->body = (struct buf){0};
     } else {
         buf_done(&reply->body);
@@ -758,10 +800,12 @@ void http_server_close(struct http_server *server)
     atomic_store(&server->stopping, true);
     atomic_store(&server->closing, true);
     if (server->has_thread) {
+        wake(server);
         int failure = pthread_join(server->thread, NULL);
         ASSERT(failure == 0);
     }
     if (server->daemon != NULL) MHD_stop_daemon(server->daemon);
+    if (server->wake_fd >= 0) (void)close(server->wake_fd); /* Nothing is lost with it. */
     socket_linger_done(&server->linger);
     if (server->has_lock) (void)pthread_mutex_destroy(&server->lock); /* Nobody holds it. */
     memory_free(NULL, server->slots, server->slot_count * sizeof *server->slots);

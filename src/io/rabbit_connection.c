@@ -464,6 +464,12 @@ status rabbit_write(struct rabbit_connection *connection, struct rabbit_message 
             .delivery_mode =
                 message->persistent ? AMQP_DELIVERY_PERSISTENT : AMQP_DELIVERY_NONPERSISTENT,
             .correlation_id = bytes_of(number)};
+        char expires[NUMBER_SIZE];
+        if (message->expires_ms > 0) {
+            snprintf(expires, sizeof expires, "%u", message->expires_ms);
+            properties._flags |= AMQP_BASIC_EXPIRATION_FLAG;
+            properties.expiration = bytes_of(expires);
+        }
         message->begun = true;
         if (message->bytes.size <= PART_BYTES) {
             /* One call sends all frames as one packet. */

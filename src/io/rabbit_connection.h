@@ -90,6 +90,7 @@ struct rabbit_message {
     uint64_t number;
     struct text bytes;
     bool persistent;
+    uint32_t expires_ms; /* 0: never. */
     bool begun;
     uint32_t sent;
 };

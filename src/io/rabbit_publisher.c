@@ -156,7 +156,8 @@ static bool next_message(struct publisher *publisher)
         (struct rabbit_message){.queue = publisher->queue,
                                 .number = sequence,
                                 .bytes = next.bytes,
-                                .persistent = bus->options.queues == BUS_AMQP_QUORUM};
+                                .persistent = bus->options.queues == BUS_AMQP_QUORUM,
+                                .expires_ms = next.to.expires_ms};
     return true;
 }
 

@@ -61,7 +61,7 @@ static void say(struct broker_keeper *keeper, const char *what, uint32_t wait_ms
     keeper->options.say(keeper->options.context, line);
 }
 
-/* Until it is to stop, or can't be started any more. */
+/* Until it is to stop. Whether failures are too many is for the owner to say. */
 static void keep(struct broker_keeper *keeper, struct broker_process *broker)
 {
     struct backoff backoff = {0};
@@ -79,11 +79,11 @@ static void keep(struct broker_keeper *keeper, struct broker_process *broker)
         broker_process_kill(broker); /* Clears away what is left of it. */
         if (broker_process_restart(broker, &err) == STATUS_OK) {
             failures = 0;
+            state_set(keeper, BROKER_STARTED, NULL);
             keeper->options.say(keeper->options.context, "broker: started again");
             error_write(&err, STATUS_OK, "it has ended");
         } else if (++failures == FAILURES_MAX) {
             state_set(keeper, BROKER_FAILED, &err);
-            return;
         }
     }
 }

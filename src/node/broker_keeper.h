@@ -19,7 +19,8 @@ struct broker_keeper;
 enum broker_state {
     BROKER_STARTING, /* For the first time. */
     BROKER_STARTED,  /* It has answered; since then it may have ended and be on its way back. */
-    BROKER_FAILED    /* It can't be started. */
+    BROKER_FAILED    /* It can't be started; once it has answered: it failed several times on end,
+                        and is tried for further. */
 };
 
 struct broker_keeper_options {

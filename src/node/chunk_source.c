@@ -127,6 +127,10 @@ static status make_body(const struct chunk_source *source, uint32_t table,
         .column_count = source->options.plan->tables[table].schema.count,
         .bytes = {bytes, note->size},
     };
+    if (body.file_columns > CHUNK_COLUMNS_MAX) {
+        return error_set(err, STATUS_LIMIT, "%.*s has %u columns; a cluster takes at most %d",
+                         TEXT_ARGS(file->name), body.file_columns, CHUNK_COLUMNS_MAX);
+    }
     chunk_body_encode(&body, out);
     if (out->failed) {
         return error_set(err, STATUS_MEMORY, "%.*s: no memory for a chunk of %u bytes",

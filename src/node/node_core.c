@@ -17,8 +17,17 @@ enum {
     CLOSE_MS = 5000,
     INBOX_PREFETCH = 256,
     CONFIRM_WINDOW = 256,
-    BUS_DEADLINE_MS = 10000
+    BUS_DEADLINE_MS = 10000,
+    QUESTION_MS = 15000 /* Longer than anybody waits for an answer. */
 };
+
+static void tell_trouble(const struct node_core *core, const char *what, const char *why)
+{
+    char text[512];
+    if (core->options.trouble == NULL) return;
+    (void)snprintf(text, sizeof text, "%s (%s); trying again", what, why); /* Cut at the end. */
+    core->options.trouble(core->options.context, text);
+}
 
 static void heard(struct bus_listener *listener, struct bus_event *bus_event)
 {
@@ -32,6 +41,7 @@ static void heard(struct bus_listener *listener, struct bus_event *bus_event)
     case BUS_DISCONNECTED:
         event.kind = EVENT_DISCONNECTED;
         node_log_say(core->log, SAY_WARN, "event=disconnected reason=\"%s\"", bus_event->text);
+        tell_trouble(core, "no broker", bus_event->text);
         break;
     case BUS_DELIVERY:
         event.kind = EVENT_DELIVERY;
@@ -49,10 +59,14 @@ static void heard(struct bus_listener *listener, struct bus_event *bus_event)
         break;
     case BUS_BLOCKED:
         node_log_say(core->log, SAY_WARN, "event=broker-blocked");
-        return;
+        tell_trouble(core, "the broker takes no messages", "its memory or its disk is full");
+        event.kind = EVENT_BLOCKED;
+        event.blocked = true;
+        break;
     case BUS_UNBLOCKED:
         node_log_say(core->log, SAY_INFO, "event=broker-unblocked");
-        return;
+        event.kind = EVENT_BLOCKED;
+        break;
     }
     mailbox_post(core->mailbox, &event);
 }
@@ -147,6 +161,24 @@ static enum message_kind sent_kind(const struct effect *effect)
     return effect->bytes.size > 1 ? (enum message_kind)effect->bytes.bytes[1] : MESSAGE_KINDS;
 }
 
+static bool is_question(const struct effect *effect)
+{
+    switch (sent_kind(effect)) {
+    case MESSAGE_MANIFEST:
+    case MESSAGE_STORED:
+    case MESSAGE_SYNC:
+    case MESSAGE_STATUS:
+    case MESSAGE_ASK:
+    case MESSAGE_FETCH:
+    case MESSAGE_RESULT:
+    case MESSAGE_LIST:
+    case MESSAGE_JOBS:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void carry_send(struct node_core *core, struct effect *effect)
 {
     enum message_kind kind = sent_kind(effect);
@@ -155,7 +187,9 @@ static void carry_send(struct node_core *core, struct effect *effect)
     if (is_emission) CRASH_POINT("before-emit");
     if (is_result) CRASH_POINT("before-result");
     CRASH_POINT("before-publish");
-    struct bus_address to = {.kind = effect->to[0] == '\0' ? BUS_WORK : BUS_INBOX,
+    /* Questions and answers that nobody waits for any more only fill the inbox of who is away. */
+    struct bus_address to = {.expires_ms = is_question(effect) ? QUESTION_MS : 0,
+                             .kind = effect->to[0] == '\0' ? BUS_WORK : BUS_INBOX,
                              .node = text_of(effect->to),
                              .work = effect->work};
     bus_send(core->bus, &to, &effect->bytes, effect->token);

@@ -30,7 +30,7 @@ struct node_core {
     bool told_stop;
 };
 
-enum { NODE_TICK_MS = 100 };
+enum { NODE_TICK_MS = 20 };
 
 /* Takes the folder and opens the log; arms crash points from the environment. */
 MUST_USE status node_core_open(struct node_core *core, const struct node_options *options,

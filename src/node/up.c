@@ -31,6 +31,7 @@ enum {
     LINE_SIZE = 1024,
     LOG_TAIL_BYTES = 1000,
     LOG_BYTES_MAX = 64 << 20,
+    FREE_MB_MIN = 200, /* Less is worth a warning; see write_files in io/broker_process.c. */
     ARGUMENTS_MAX = 12
 };
 
@@ -85,6 +86,31 @@ static void say(struct up *up, const char *format, ...)
 }
 
 /* ---- before anything is started ---- */
+
+/* A full disk looks like a cluster that does nothing: that is better said beforehand. */
+static void warn_of_little_space(struct up *up)
+{
+    const struct cluster_config *config = up->options.config;
+    uint64_t free_mb = file_free_bytes(config->data_dir) / 1000000;
+    if (free_mb >= FREE_MB_MIN) return;
+    say(up, "warning: %.700s has only %llu MB free%s", config->data_dir,
+        (unsigned long long)free_mb,
+        config->starts_broker ? "; with less than 50 MB the broker takes no messages, and jobs wait"
+                              : "; workers need it for the input of their jobs");
+}
+
+/* The process that has the folder may be this cluster; another problem has nothing to do with it.
+ */
+static status lock_data_dir(struct up *up, struct error *err)
+{
+    const char *data_dir = up->options.config->data_dir;
+    struct error problem;
+    pid_t holder;
+    if (folder_lock_open(data_dir, 0, &up->lock, &problem) == STATUS_OK) return STATUS_OK;
+    bool is_held = folder_lock_holder(data_dir, &holder);
+    return error_set(err, problem.code, "%.1500s%s", problem.text,
+                     is_held ? "; does this cluster run already?" : "");
+}
 
 static status check_addresses(const struct up *up, struct error *err)
 {
@@ -286,7 +312,7 @@ static status child_ended(struct up *up, struct up_child *child, struct error *e
     child->runs = false;
     child->is_ready = false;
     child->short_lives = lived_ms < SHORT_LIFE_MS ? child->short_lives + 1 : 0;
-    if (child->short_lives == SHORT_LIVES_MAX) {
+    if (!up->is_ready && child->short_lives >= SHORT_LIVES_MAX) {
         child_last_words(up, child, words, sizeof words);
         return error_set(err, STATUS_IO, "%s %s %d times within a second of its start%s",
                          child->name, how, SHORT_LIVES_MAX, words);
@@ -303,7 +329,14 @@ static status child_look(struct up *up, struct up_child *child, struct error *er
         child_listen(up, child);
         return spawn_poll(&child->process) ? child_ended(up, child, err) : STATUS_OK;
     }
-    return clock_ms() >= child->start_ms ? child_start(up, child, err) : STATUS_OK;
+    if (clock_ms() < child->start_ms) return STATUS_OK;
+    status result = child_start(up, child, err);
+    if (result == STATUS_OK || !up->is_ready) return result;
+    /* The system has no process to give just now. */
+    uint32_t wait_ms = backoff_next(&child->backoff, 0);
+    child->start_ms = clock_ms() + wait_ms;
+    say(up, "%s: %.800s; starting it again in %.1f s", child->name, err->text, wait_ms / 1000.0);
+    return STATUS_OK;
 }
 
 /* ---- being ready ---- */
@@ -372,7 +405,8 @@ static status supervise(struct up *up, struct error *err)
             TRY(child_look(up, &up->children[i], err));
         }
         TRY(look_for_ready(up, err));
-        if (up->broker != NULL && broker_keeper_state(up->broker, err) == BROKER_FAILED) {
+        bool needs_broker = up->broker != NULL && !up->is_ready;
+        if (needs_broker && broker_keeper_state(up->broker, err) == BROKER_FAILED) {
             return error_prefix(err, "the broker can't be started again");
         }
         spawn_wait(up->processes, up->child_count, LOOK_MS);
@@ -412,10 +446,8 @@ static void stop_children(struct up *up)
 
 static status run(struct up *up, struct error *err)
 {
-    struct error busy;
-    if (folder_lock_open(up->options.config->data_dir, 0, &up->lock, &busy) != STATUS_OK) {
-        return error_set(err, busy.code, "%.1500s; does this cluster run already?", busy.text);
-    }
+    TRY(lock_data_dir(up, err));
+    warn_of_little_space(up);
     TRY(check_addresses(up, err));
     TRY(list_children(up, err));
     TRY(make_environment(up, err));

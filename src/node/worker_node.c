@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/crash_point.h"
 #include "io/clock.h"
 #include "io/log_file.h"
@@ -48,7 +49,7 @@ static void *map_thread(void *argument)
     struct mapper *mapper;
     struct error err;
     struct map_task *task;
-    if (mapper_create(&mapper, &err) != STATUS_OK) return NULL;
+    ASSERT(mapper_create(&mapper, &err) == STATUS_OK); /* Else the process ends, as if killed. */
     for (;;) {
         if (!mailbox_take(node->tasks, SWEEP_MS, &task)) {
             mapper_sweep(mapper);
@@ -150,6 +151,8 @@ static void step(struct worker_node *node, struct event *event)
     bool is_confirm = event->kind == EVENT_CONFIRMED;
     struct text bytes = {(const char *)event->bytes.bytes, (uint32_t)event->bytes.size};
     uint64_t item = event->kind == EVENT_DELIVERY && !event->from_work ? message_item(bytes) : 0;
+    /* What a chunk gives for this worker itself is applied in the step. */
+    if (event->kind == EVENT_MAPPED) item = event->task->item;
     bool noted = item != 0 && note_file_hold(node->notes, item);
     worker_step(node->worker, event, &node->effects);
     if (noted) note_file_release(node->notes, item);

@@ -26,6 +26,8 @@ struct node_options {
     uint32_t analysis_count;
     const atomic_bool *stop;      /* Set by a signal: finish what is in hand, then return. */
     void (*ready)(void *context); /* Connected for the first time; may be NULL. */
+    /* The broker can't be used for now, and why; may be NULL. From any thread. */
+    void (*trouble)(void *context, const char *text);
     void *context;
 };
 

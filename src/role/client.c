@@ -15,8 +15,10 @@
 enum {
     SLOTS_AHEAD = 2,     /* Chunks in memory that are not in flight. */
     CONTROL_CALLS = 4,   /* Requests in flight beside chunks and ends. */
-    VIEW_PERIOD_MS = 50, /* Between two questions for the view, at least. */
-    DELETE_TRIES = 4,    /* Without an answer in hand; then the leases clean up. */
+    VIEW_PERIOD_MS = 20, /* Between two questions for the view, at least. */
+    LEAVE_MS = 3000,
+    LEAVE_WELL_MS = 10000,
+    DELETE_TRIES = 4, /* Without an answer in hand; then the leases clean up. */
     DEFAULT_SLOT_WAIT_MS = 1000
 };
 
@@ -339,14 +341,22 @@ static void calls_expire(struct client *client, struct effects *effects)
 
 static void client_give_up(struct client *client, struct effects *effects)
 {
+    /* Nobody wants to wait for a cluster that can't even be told to forget the job. */
+    bool is_late = client->stage == STAGE_LEAVING &&
+                   client->now_ms - client->leaving_since_ms >=
+                       (client->outcome.code == STATUS_OK ? LEAVE_WELL_MS : LEAVE_MS);
+    if (is_late) {
+        client_end(client, &client->outcome, effects);
+        return;
+    }
     uint64_t since_ms = client->now_ms - client->failing_since_ms;
     bool is_hopeless = client->is_failing && since_ms >= client->config.retry_for_ms &&
                        (client->stage == STAGE_ASKING || client->stage == STAGE_WORKING);
     if (!is_hopeless) return;
     struct error err;
     error_write(&err, STATUS_UNREACHABLE,
-                "no gateway answered for %" PRIu64 " s: %.1000s; go on later with --job %.*s",
-                since_ms / 1000, client->last_error.text, TEXT_ARGS(client->config.job));
+                "the cluster could not be used for %" PRIu64 " s: %.1000s", since_ms / 1000,
+                client->last_error.text);
     client_end(client, &err, effects);
 }
 

@@ -373,6 +373,9 @@ static void scans_wake(struct client *client)
     for (uint32_t i = 0; i < client->config.plan->scan_count; i++) {
         struct client_scan *scan = &client->scans[i];
         if (client->now_ms >= scan->full_until_ms) scan->is_full = false;
+        /* Also without another view: as long as the end is missing there may be no news. */
+        bool is_lost = !scan->is_ended && client->now_ms >= scan->end_again_ms;
+        if (is_lost) scan->end_is_told = false;
     }
 }
 
@@ -521,8 +524,7 @@ void client_scans_view(struct client *client, const struct job_view *view)
         scan->is_full = false;
         scan->limit = seen->limit;
         scan->applied = seen->applied;
-        bool is_lost = !seen->ended && client->now_ms >= scan->end_again_ms;
-        if (scan->end_is_told && is_lost) scan->end_is_told = false;
+        scan->is_ended = seen->ended;
     }
     for (uint32_t i = 0; i < view->want_count; i++) {
         view_want(client, &view->wants[i]);
@@ -535,6 +537,7 @@ void client_scans_forget(struct client *client)
         struct client_scan *scan = &client->scans[i];
         scan->is_open = false;
         scan->is_full = false;
+        scan->is_ended = false;
         scan->limit = 0;
         scan->applied = 0;
         scan->end_is_told = false;

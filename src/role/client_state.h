@@ -72,6 +72,7 @@ struct client_scan {
     bool is_open;
     bool is_full; /* A gateway took no more; until the next view, or for a while. */
     uint64_t full_until_ms;
+    bool is_ended; /* All workers concerned know its end. */
     uint64_t limit;
     uint64_t applied;
 

@@ -37,6 +37,7 @@ enum event_kind {
     EVENT_STARTED,   /* All records and notes have been given. */
     EVENT_CONNECTED, /* To the broker. */
     EVENT_DISCONNECTED,
+    EVENT_BLOCKED,    /* The broker takes nothing for now (`blocked`), or does again. */
     EVENT_DELIVERY,   /* `bytes` of `delivery`; from_work: from work queue `work`. */
     EVENT_CONFIRMED,  /* `token` */
     EVENT_RETURNED,   /* `token`: there is no such queue. */
@@ -58,6 +59,7 @@ struct event {
     uint32_t work;
     uint64_t token;
     uint64_t request_id;
+    bool blocked;
     uint64_t item; /* message_item of what was in hand. */
     uint32_t count;
     struct buf bytes;

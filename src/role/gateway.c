@@ -90,6 +90,12 @@ static void take_request(struct gateway *gateway, const struct event *event)
         gateway_reply_refusal(gateway, id, 503, 0, "the gateway has no connection to the broker");
         return;
     }
+    bool needs_broker = !is_list && api->kind != API_METRICS && api->kind != API_DELETE_JOB;
+    if (needs_broker && gateway->blocked) {
+        gateway_reply_refusal(gateway, id, 503, GATEWAY_RETRY_MS,
+                              "the broker takes no messages: its memory or its disk is full");
+        return;
+    }
     if (api->kind == API_METRICS || api->kind == API_HEALTH) {
         reply_page(gateway, id, api->kind);
         return;
@@ -234,9 +240,13 @@ void gateway_step(struct gateway *gateway, struct event *event, struct effects *
     switch (event->kind) {
     case EVENT_CONNECTED:
         gateway->connected = true;
+        gateway->blocked = false;
         break;
     case EVENT_DISCONNECTED:
         take_disconnected(gateway);
+        break;
+    case EVENT_BLOCKED:
+        gateway->blocked = event->blocked;
         break;
     case EVENT_DELIVERY:
         take_delivery(gateway, event);

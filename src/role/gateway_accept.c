@@ -403,12 +403,27 @@ static enum gateway_mark mark_of(enum stored_outcome outcome)
     return MARK_NONE;
 }
 
+/* The answer to an order that nobody waits for: who can't do his part of a running job ends it. */
+static void note_refusal(struct gateway *gateway, uint32_t worker, const struct message *message)
+{
+    struct gateway_job *job = gateway_job_find(gateway, message->job);
+    if (job == NULL || job->shape == NULL || job->shape->hash != message->manifest) return;
+    struct gateway_peer *peer = &job->peers[worker];
+    peer->is_refusing = message->stored.outcome == STORED_REFUSED;
+    (void)snprintf(peer->refusal, sizeof peer->refusal, "%.*s",
+                   TEXT_ARGS(message->stored.text)); /* Cut at the end. */
+}
+
 void gateway_accept_take_stored(struct gateway *gateway, const struct message *message)
 {
     struct gateway_request *request =
         gateway_request_by_number(gateway, WAIT_STORED, message->stored.request);
     uint32_t worker = gateway_worker_named(gateway, message->from);
-    if (request == NULL || worker == gateway->config.worker_count) return;
+    if (worker == gateway->config.worker_count) return;
+    if (request == NULL) {
+        note_refusal(gateway, worker, message);
+        return;
+    }
     if (!text_equal(text_of(request->job_id), message->job)) return;
     struct gateway_stored *stored = &request->stored[worker];
     enum gateway_mark mark = mark_of(message->stored.outcome);

@@ -153,17 +153,6 @@ static bool chunk_is_sound(struct gateway *gateway, struct gateway_request *requ
     return true;
 }
 
-static uint32_t file_count_of(const struct gateway_job *job, struct text table)
-{
-    const struct manifest *manifest = &job->shape->manifest;
-    for (uint32_t i = 0; i < manifest->table_count; i++) {
-        if (text_equal_ignoring_case(manifest->tables[i].name, table)) {
-            return manifest->tables[i].file_count;
-        }
-    }
-    return 0;
-}
-
 static status check_body(struct gateway *gateway, const struct api_request *api,
                          const struct gateway_job *job, struct error *err)
 {
@@ -171,7 +160,14 @@ static status check_body(struct gateway *gateway, const struct api_request *api,
     const struct table *table = &plan->tables[plan->scans[api->scan].table];
     struct chunk_body body;
     TRY(chunk_body_decode(api->body, &gateway->scratch, &body, err));
-    uint32_t file_count = file_count_of(job, table->name);
+    const struct manifest_table *files = shape_files(job->shape, plan->scans[api->scan].table);
+    uint32_t file_count = files != NULL ? files->file_count : 0;
+    uint64_t limit = shape_chunk_limit(job->shape, api->scan);
+    if (api->number >= limit) {
+        return error_set(err, STATUS_INPUT,
+                         "chunk %llu of scan %u: files of these sizes have fewer than %llu",
+                         (unsigned long long)api->number, api->scan, (unsigned long long)limit);
+    }
     if (body.file >= file_count) {
         return error_set(err, STATUS_INPUT, "the chunk is of file %u, and table %.*s has %u",
                          body.file, TEXT_ARGS(table->name), file_count);
@@ -186,10 +182,17 @@ static status check_body(struct gateway *gateway, const struct api_request *api,
 /* Only what is known for sure and not long ago is a reason to refuse: a gateway that does not know
  * takes the chunk. */
 static bool chunk_is_admitted(struct gateway *gateway, struct gateway_request *request,
-                              const struct api_request *api, const struct gateway_job *job)
+                              const struct api_request *api, struct gateway_job *job)
 {
     uint64_t limit;
-    if (!gateway_job_is_fresh(gateway, job)) return true;
+    if (!gateway_job_is_fresh(gateway, job)) {
+        /* Who sends much and never asks is looked after by us. */
+        if (job->taken[api->scan] * 2 >= gateway->config.window) job->wants_round = true;
+        if (job->taken[api->scan] < gateway->config.window) return true;
+        gateway_request_refuse_later(gateway, request, 429, GATEWAY_RETRY_MS,
+                                     "nobody has asked for the job lately: GET it first");
+        return false;
+    }
     if (!gateway_job_scan_open(gateway, job, api->scan)) {
         gateway_request_refuse(gateway, request, 409, STATUS_LIMIT,
                                "scan %u is not open now: its phase has not begun", api->scan);
@@ -213,6 +216,7 @@ static void put_chunk(struct gateway *gateway, struct gateway_request *request,
     }
     if (!chunk_is_admitted(gateway, request, api, job)) return;
     if (!gateway_request_take_tokens(gateway, request, 1)) return;
+    job->taken[api->scan]++;
     request->wait = WAIT_CONFIRM;
     request->bytes = api->body.size;
     struct message message = {
@@ -252,6 +256,15 @@ static void put_end(struct gateway *gateway, struct gateway_request *request,
                     const struct api_request *api, struct gateway_job *job)
 {
     struct gateway_end *end = &job->ends[api->scan];
+    uint64_t limit = shape_chunk_limit(job->shape, api->scan);
+    if (api->end_count > limit) {
+        gateway_request_refuse(gateway, request, 400, STATUS_INPUT,
+                               "scan %u ends with %llu chunks: files of these sizes have at most "
+                               "%llu",
+                               api->scan, (unsigned long long)api->end_count,
+                               (unsigned long long)limit);
+        return;
+    }
     if (end->known && (end->count != api->end_count || end->sum != api->end_sum)) {
         gateway_request_refuse(gateway, request, 409, STATUS_INPUT,
                                "scan %u has ended already, and otherwise: with %llu chunks",

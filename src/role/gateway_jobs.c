@@ -99,10 +99,11 @@ status gateway_job_learn(struct gateway *gateway, struct gateway_job *job, struc
     job->concerned = arena_array(&job->arena, bool, (size_t)scan_count *worker_count + 1);
     job->sent = arena_array(&job->arena, uint64_t, scan_count + 1);
     job->ends = arena_array(&job->arena, struct gateway_end, scan_count + 1);
+    job->taken = arena_array(&job->arena, uint64_t, scan_count + 1);
     job->wanting = arena_array(&job->arena, struct gateway_wanting,
                                (size_t)scan_count * config->worker_count + 1);
     if (job->peer_of == NULL || job->concerned == NULL || job->sent == NULL || job->ends == NULL ||
-        job->wanting == NULL) {
+        job->wanting == NULL || job->taken == NULL) {
         shape_release(shape);
         return error_memory(err);
     }
@@ -304,6 +305,16 @@ static const struct gateway_peer *failed_peer(const struct gateway *gateway,
     return NULL;
 }
 
+/* The first worker that was told to store the job and can't, or worker_count. */
+static uint32_t refusing_worker(const struct gateway *gateway, const struct gateway_job *job)
+{
+    uint32_t i = 0;
+    while (i < gateway->config.worker_count && !job->peers[i].is_refusing) {
+        i++;
+    }
+    return i;
+}
+
 /* The first worker of the job that nobody can wait for any longer, or worker_count. */
 static uint32_t lost_worker(const struct gateway *gateway, const struct gateway_job *job)
 {
@@ -324,6 +335,7 @@ enum job_state gateway_job_state_of(const struct gateway *gateway, const struct 
     uint32_t worker;
     if (failed_peer(gateway, job, &worker) != NULL) return JOB_FAILED;
     if (lost_worker(gateway, job) < job->shape->manifest.worker_count) return JOB_FAILED;
+    if (refusing_worker(gateway, job) < gateway->config.worker_count) return JOB_FAILED;
     for (uint32_t i = 0; i < job->shape->manifest.worker_count; i++) {
         const struct gateway_peer *peer = peer_of(gateway, job, i);
         if (peer == NULL || peer->status.state != WORKER_JOB_COMPLETE) return JOB_RUNNING;
@@ -522,6 +534,15 @@ static bool view_workers(const struct gateway *gateway, const struct gateway_job
     return true;
 }
 
+static bool view_told(struct arena *arena, status code, const char *words, struct job_view *view)
+{
+    char *copy = arena_copy_string(arena, text_of(words));
+    if (copy == NULL) return false;
+    view->failure = code;
+    view->text = text_of(copy);
+    return true;
+}
+
 static bool view_lost(const struct gateway *gateway, const struct gateway_job *job, uint32_t lost,
                       struct arena *arena, struct job_view *view)
 {
@@ -530,11 +551,17 @@ static bool view_lost(const struct gateway *gateway, const struct gateway_job *j
                    "worker %.*s has not answered for %u s: start it again, then submit anew",
                    TEXT_ARGS(job->shape->manifest.workers[lost].name),
                    gateway->config.node_timeout_ms / 1000); /* Always fits. */
-    char *copy = arena_copy_string(arena, text_of(text));
-    if (copy == NULL) return false;
-    view->failure = STATUS_IO;
-    view->text = text_of(copy);
-    return true;
+    return view_told(arena, STATUS_IO, text, view);
+}
+
+static bool view_refused(const struct gateway *gateway, const struct gateway_job *job,
+                         uint32_t worker, struct arena *arena, struct job_view *view)
+{
+    char text[ERROR_TEXT_SIZE];
+    (void)snprintf(text, sizeof text, "worker %.*s can't take part: %s",
+                   TEXT_ARGS(gateway->config.workers[worker].name),
+                   job->peers[worker].refusal); /* Cut at the end. */
+    return view_told(arena, STATUS_USAGE, text, view);
 }
 
 static bool view_failure(const struct gateway *gateway, const struct gateway_job *job,
@@ -543,14 +570,22 @@ static bool view_failure(const struct gateway *gateway, const struct gateway_job
     uint32_t worker;
     const struct gateway_peer *peer = failed_peer(gateway, job, &worker);
     uint32_t lost = lost_worker(gateway, job);
+    uint32_t refusing = refusing_worker(gateway, job);
+    if (peer == NULL && refusing < gateway->config.worker_count) {
+        return view_refused(gateway, job, refusing, arena, view);
+    }
     if (peer == NULL && lost == job->shape->manifest.worker_count) return true;
     if (peer == NULL) return view_lost(gateway, job, lost, arena, view);
     uint32_t code = peer->status.failure;
     view->failure = code == STATUS_OK || code > STATUS_INTERNAL ? STATUS_INTERNAL : (status)code;
+    /* What is wrong with the data or the question is the same wherever it shows. */
+    bool is_nodes = view->failure == STATUS_INTERNAL || view->failure == STATUS_IO ||
+                    view->failure == STATUS_MEMORY || view->failure == STATUS_CORRUPT;
     char text[ERROR_TEXT_SIZE];
-    int size =
-        snprintf(text, sizeof text, "%.*s: %.*s", TEXT_ARGS(gateway->config.workers[worker].name),
-                 TEXT_ARGS(peer->status.text));
+    int size = is_nodes ? snprintf(text, sizeof text, "%.*s: %.*s",
+                                   TEXT_ARGS(gateway->config.workers[worker].name),
+                                   TEXT_ARGS(peer->status.text))
+                        : snprintf(text, sizeof text, "%.*s", TEXT_ARGS(peer->status.text));
     if (size < 0) text[0] = '\0';
     char *copy = arena_copy_string(arena, text_of(text));
     if (copy == NULL) return false;

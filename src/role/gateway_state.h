@@ -33,6 +33,8 @@ struct gateway_peer {
     bool from_status;         /* what the worker said, or only that it stored the job. */
     bool answered;            /* In the round that is under way. */
     bool live;                /* Answered the last round that is over. */
+    bool is_refusing;         /* Was told to store the job, and does not: */
+    char refusal[512];        /* this is why. */
     bool is_silent;           /* Did not answer the owner's last rounds, */
     uint64_t silent_since_ms; /* the first of which began then. */
     uint64_t request;         /* The number that `status` answers. */
@@ -71,6 +73,10 @@ struct gateway_job {
     struct gateway_wanting *wanting; /* [worker of the configuration * scans + scan] */
     uint64_t *sent;                  /* By scan. */
     struct gateway_end *ends;        /* By scan. */
+    uint64_t *taken;                 /* By scan: chunks since the last round that is over. */
+    bool wants_round;                /* Somebody sends chunks, and we don't know how far it is. */
+    uint32_t pace_ms;                /* Between the owner's rounds: short while there is news. */
+    uint64_t pace_hash;              /* Of the view after the last round. */
     struct arena arena;
     struct gateway_round round;
     bool renewed; /* There was a round for the owner, */
@@ -192,6 +198,7 @@ struct gateway {
     uint64_t next_number;
     uint64_t next_token;
     bool connected;
+    bool blocked; /* The broker takes nothing for now. */
     bool stopping;
     bool exited;
     uint64_t stopping_ms;

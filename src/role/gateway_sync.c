@@ -11,6 +11,9 @@
 #include "role/gateway_parts.h"
 
 #include "base/assert.h"
+#include "base/hash.h"
+
+enum { PACE_PARTS = 16 }; /* Of the period: how soon a round can follow another. */
 
 struct waiting {
     bool owner;
@@ -103,9 +106,9 @@ void gateway_sync_consider(struct gateway *gateway, struct gateway_job *job)
         bool due = !job->sought || gateway->now_ms - job->sought_ms >= period_ms;
         if (waiting.newcomer || (waiting.reader && due)) begin_round(gateway, job, false);
     } else if (waiting.owner) {
-        bool due = !job->renewed || gateway->now_ms - job->renewed_ms >= period_ms;
+        bool due = !job->renewed || gateway->now_ms - job->renewed_ms >= job->pace_ms;
         if (due) begin_round(gateway, job, true);
-    } else if (waiting.newcomer) {
+    } else if (waiting.newcomer || job->wants_round) {
         begin_round(gateway, job, false);
     }
 }
@@ -175,6 +178,26 @@ static void end_seeking(struct gateway *gateway, struct gateway_job *job)
     }
 }
 
+/* While there is news the next round comes soon, since a client waits for it; otherwise ever later,
+ * up to the period. */
+static void set_pace(struct gateway *gateway, struct gateway_job *job)
+{
+    uint32_t period_ms = gateway->config.sync_period_ms;
+    struct job_view view;
+    struct buf bytes = {0};
+    if (!gateway_job_view_make(gateway, job, READER_OWNER, &view)) {
+        gateway->effects->failed = true;
+        return;
+    }
+    job_view_encode(&view, &bytes);
+    uint64_t hash = hash_bytes(bytes.bytes, bytes.size);
+    bool is_news = hash != job->pace_hash;
+    job->pace_hash = hash;
+    job->pace_ms = is_news ? period_ms / PACE_PARTS : job->pace_ms * 2 + 1;
+    if (job->pace_ms > period_ms) job->pace_ms = period_ms;
+    buf_done(&bytes);
+}
+
 static void end_round(struct gateway *gateway, struct gateway_job *job)
 {
     job->round.active = false;
@@ -190,12 +213,18 @@ static void end_round(struct gateway *gateway, struct gateway_job *job)
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         struct gateway_peer *peer = &job->peers[i];
         peer->live = peer->answered;
+        if (peer->answered && gateway_peer_knows(job, peer)) peer->is_refusing = false;
         if (!peer->answered && !peer->is_silent) peer->silent_since_ms = job->round.started_ms;
         peer->is_silent = !peer->answered;
     }
     job->learnt = true;
     job->learnt_ms = gateway->now_ms;
+    job->wants_round = false;
+    for (uint32_t i = 0; i < job->shape->plan->scan_count; i++) {
+        job->taken[i] = 0;
+    }
     if (!gateway_job_note_round(gateway, job)) gateway->effects->failed = true;
+    set_pace(gateway, job);
     if (job->round.renew && job->removals == 0) send_manifest_again(gateway, job);
     gateway_call_tell(gateway, job);
     gateway_sync_consider(gateway, job);

@@ -124,15 +124,10 @@ static status scan_place(const struct map_task *task, const struct chunk_body *b
                          uint32_t offset, struct error *err)
 {
     const struct shape *shape = task->job->shape;
-    const struct table *table = &shape->plan->tables[shape->plan->scans[task->scan].table];
+    const struct manifest_table *files = shape_files(shape, shape->plan->scans[task->scan].table);
     uint64_t line = body->first_line + csv_count_lines(body->bytes.bytes, offset);
     struct text name = TEXT_INIT("?");
-    for (uint32_t i = 0; i < shape->manifest.table_count; i++) {
-        const struct manifest_table *files = &shape->manifest.tables[i];
-        if (text_equal(files->name, table->name) && body->file < files->file_count) {
-            name = files->files[body->file].name;
-        }
-    }
+    if (files != NULL && body->file < files->file_count) name = files->files[body->file].name;
     if (err->code == STATUS_INPUT) {
         status failed =
             error_set(err, STATUS_INPUT, "a quoted field begins here and is never closed");

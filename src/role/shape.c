@@ -22,15 +22,21 @@ static status shape_memory(struct error *err)
 
 /* ---- planning ---- */
 
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
 static status measure_table(void *context, const struct table *table, uint64_t *out_bytes,
                             struct error *err)
 {
     const struct manifest *manifest = context;
     (void)err;
     for (uint32_t i = 0; i < manifest->table_count; i++) {
-        if (!text_equal(manifest->tables[i].name, table->name)) continue;
+        if (!text_equal_ignoring_case(manifest->tables[i].name, table->name)) continue;
         for (uint32_t j = 0; j < manifest->tables[i].file_count; j++) {
-            *out_bytes += manifest->tables[i].files[j].size;
+            *out_bytes = add_saturated(*out_bytes, manifest->tables[i].files[j].size);
         }
     }
     return STATUS_OK;
@@ -311,6 +317,27 @@ uint32_t shape_worker(const struct shape *shape, struct text name)
         i++;
     }
     return i;
+}
+
+const struct manifest_table *shape_files(const struct shape *shape, uint32_t table)
+{
+    const struct manifest *manifest = &shape->manifest;
+    struct text name = shape->plan->tables[table].name;
+    for (uint32_t i = 0; i < manifest->table_count; i++) {
+        if (text_equal_ignoring_case(manifest->tables[i].name, name)) return &manifest->tables[i];
+    }
+    return NULL;
+}
+
+uint64_t shape_chunk_limit(const struct shape *shape, uint32_t scan)
+{
+    const struct manifest_table *files = shape_files(shape, shape->plan->scans[scan].table);
+    uint64_t limit = 0;
+    for (uint32_t i = 0; files != NULL && i < files->file_count; i++) {
+        uint64_t chunks = files->files[i].size / shape->manifest.chunk_bytes;
+        limit = add_saturated(limit, add_saturated(chunks, 1));
+    }
+    return limit;
 }
 
 uint32_t shape_work_queue(const struct shape *shape, uint64_t number, uint32_t queue_count)

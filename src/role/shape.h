@@ -59,6 +59,10 @@ bool shape_feeds(const struct shape *shape, enum stream_source kind, uint32_t so
                  uint32_t worker);
 /* The number of the worker with this name, or worker_count. */
 uint32_t shape_worker(const struct shape *shape, struct text name);
+/* The files of one of the plan's tables; NULL: the manifest has none. */
+const struct manifest_table *shape_files(const struct shape *shape, uint32_t table);
+/* No scan of these files has as many chunks: a client that says otherwise is wrong. */
+uint64_t shape_chunk_limit(const struct shape *shape, uint32_t scan);
 /* The work queue of a chunk. */
 uint32_t shape_work_queue(const struct shape *shape, uint64_t number, uint32_t queue_count);
 

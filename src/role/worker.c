@@ -101,6 +101,15 @@ static const struct tombstone *tombstone_find(const struct worker *worker, struc
     return NULL;
 }
 
+bool worker_has_buried(const struct worker *worker, struct text id, uint64_t hash)
+{
+    for (uint32_t i = 0; i < WORKER_TOMBSTONES; i++) {
+        const struct tombstone *stone = &worker->tombstones[i];
+        if (stone->hash == hash && text_equal(text_of(stone->id), id)) return true;
+    }
+    return false;
+}
+
 static status make_job(struct worker *worker, const struct message *message,
                        struct worker_job **out, struct error *err)
 {
@@ -415,7 +424,8 @@ static void tick(struct worker *worker, struct effects *effects)
     uint64_t passed = worker->now_ms - worker->last_tick_ms;
     worker->last_tick_ms = worker->now_ms;
     if (passed > worker->config.tick_ms) passed = worker->config.tick_ms;
-    if (!worker->connected || worker->config.mutation == WORKER_HAS_NO_LEASE) return;
+    if (!worker->connected || worker->blocked || worker->config.mutation == WORKER_HAS_NO_LEASE)
+        return;
     for (uint32_t i = 0; i < worker->job_count;) {
         struct worker_job *job = worker->jobs[i];
         if (job->lease_ms > passed) {
@@ -454,6 +464,7 @@ void worker_step(struct worker *worker, struct event *event, struct effects *eff
         break;
     case EVENT_CONNECTED:
         worker->connected = true;
+        worker->blocked = false;
         worker->working = false;
         break;
     case EVENT_DISCONNECTED:
@@ -482,6 +493,9 @@ void worker_step(struct worker *worker, struct event *event, struct effects *eff
     case EVENT_STOP:
         worker->stopping = true;
         worker_start_maps(worker, effects);
+        break;
+    case EVENT_BLOCKED:
+        worker->blocked = event->blocked;
         break;
     case EVENT_REQUEST:
     case EVENT_GONE:

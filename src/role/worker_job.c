@@ -13,20 +13,6 @@
 
 /* ---- making a job ---- */
 
-static uint64_t scan_number_limit(const struct shape *shape, uint32_t scan)
-{
-    const struct manifest *manifest = &shape->manifest;
-    struct text table = shape->plan->tables[shape->plan->scans[scan].table].name;
-    uint64_t limit = 0;
-    for (uint32_t i = 0; i < manifest->table_count; i++) {
-        if (!text_equal(manifest->tables[i].name, table)) continue;
-        for (uint32_t j = 0; j < manifest->tables[i].file_count; j++) {
-            limit += manifest->tables[i].files[j].size / manifest->chunk_bytes + 1;
-        }
-    }
-    return limit;
-}
-
 static void add_stream(struct worker_job *job, enum stream_source kind, uint32_t source,
                        uint32_t lane)
 {
@@ -42,7 +28,7 @@ static void add_stream(struct worker_job *job, enum stream_source kind, uint32_t
         .source = source,
         .lane = lane,
         .applied = {.budget = &job->map.budget},
-        .number_limit = kind == STREAM_SCAN ? scan_number_limit(shape, source) : UINT32_MAX,
+        .number_limit = kind == STREAM_SCAN ? shape_chunk_limit(shape, source) : UINT32_MAX,
         .asked_to = job->worker->config.emit_window,
         .last_progress_ms = job->worker->now_ms,
     };
@@ -344,6 +330,10 @@ bool worker_job_output(struct worker_job *job, const struct message_output *outp
         effects_say(effects, SAY_WARN, "event=message-ignored job=%s reason=not-for-us", job->id);
         return false;
     }
+    bool is_far = stream->kind == STREAM_SCAN &&
+                  output->number - stream->applied.contiguous >= WORKER_AHEAD_MAX &&
+                  output->number >= stream->applied.contiguous;
+    if (is_far) return false; /* No client with a window does that; repair brings it back. */
     bool is_known = number_set_has(&stream->applied, output->number);
     if (is_known && worker->config.mutation != WORKER_APPLIES_TWICE) {
         job->duplicates++;

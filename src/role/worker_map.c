@@ -176,17 +176,14 @@ static void fail_poison(struct worker *worker, struct worker_job *job,
                         const struct message_chunk *chunk, struct effects *effects)
 {
     const struct shape *shape = job->map.shape;
-    const struct table *table = &shape->plan->tables[shape->plan->scans[chunk->scan].table];
+    uint32_t table = shape->plan->scans[chunk->scan].table;
+    const struct manifest_table *files = shape_files(shape, table);
     struct chunk_body body = {0};
     struct error err;
-    struct text name = table->name;
-    if (chunk_body_decode(chunk->body, &worker->arena, &body, &err) == STATUS_OK) {
-        for (uint32_t i = 0; i < shape->manifest.table_count; i++) {
-            const struct manifest_table *files = &shape->manifest.tables[i];
-            if (text_equal(files->name, table->name) && body.file < files->file_count) {
-                name = files->files[body.file].name;
-            }
-        }
+    struct text name = shape->plan->tables[table].name;
+    bool is_read = chunk_body_decode(chunk->body, &worker->arena, &body, &err) == STATUS_OK;
+    if (is_read && files != NULL && body.file < files->file_count) {
+        name = files->files[body.file].name;
     }
     (void)error_set(&err, STATUS_INTERNAL,
                     "%.*s:%llu: the records that begin here ended worker %s %d times while it was "
@@ -202,7 +199,11 @@ static bool accepts_chunk(struct worker *worker, struct worker_job *job,
 {
     const struct message_chunk *chunk = &message->chunk;
     if (job == NULL) {
-        pause_work(worker, effects);
+        /* Somebody else may know it; but a job that is no more must not keep us from others. */
+        bool is_new = worker->paused_for != message->manifest &&
+                      !worker_has_buried(worker, message->job, message->manifest);
+        worker->paused_for = message->manifest;
+        if (is_new) pause_work(worker, effects);
         return false;
     }
     bool fits =

@@ -24,7 +24,9 @@ enum {
     WORKER_TOMBSTONES = 64,
     WORKER_POISON_ALONE = 2,  /* Starts after which an item is taken alone, */
     WORKER_POISON_STARTS = 5, /* and after which it fails its job. */
-    WORKER_SUSPECTS = 16
+    WORKER_SUSPECTS = 128,
+    WORKER_AHEAD_MAX =
+        1 << 20 /* Chunks beyond the first that is missing; bounds the set of them. */
 };
 
 /* One try to find out what is lost: markers through every work queue. */
@@ -167,8 +169,10 @@ struct worker {
     uint64_t started_ms;
     uint64_t last_tick_ms;
     uint64_t paused_until_ms;
+    uint64_t paused_for; /* The manifest of the unknown job that we last paused for. */
     bool started;
     bool connected;
+    bool blocked; /* The broker takes nothing: renewals can't come either. */
     bool working; /* We take from the work queues. */
     bool stopping;
     bool replaying;
@@ -184,6 +188,8 @@ struct worker {
 /* ---- worker.c ---- */
 
 struct worker_job *worker_find(struct worker *worker, struct text id);
+/* Whether the job was here, however long ago, as far as we remember. */
+bool worker_has_buried(const struct worker *worker, struct text id, uint64_t hash);
 /* Encodes and sends; nobody waits for the confirmation. */
 void worker_send(struct worker *worker, struct effects *effects, struct text to,
                  const struct message *message);

@@ -318,6 +318,9 @@ static void step(struct sim_node *node, struct sim_event *taken)
         item = message_item(
             (struct text){(const char *)event->bytes.bytes, (uint32_t)event->bytes.size});
         sim_disk_hold(&node->disk, item);
+    } else if (event->kind == EVENT_MAPPED) {
+        item = event->task->item; /* What it gives for the worker itself is applied in the step. */
+        sim_disk_hold(&node->disk, item);
     }
     step_role(node, event);
     sim_disk_release(&node->disk, item);

@@ -46,6 +46,7 @@ status chunk_body_decode(struct text bytes, struct arena *arena, struct chunk_bo
     body.file_columns = codec_get_u32(&reader);
     body.column_map = codec_get_u32s(&reader, &body.column_count);
     body.bytes = codec_get_text(&reader);
+    if (body.file_columns > CHUNK_COLUMNS_MAX) codec_fail(&reader, "it has too many columns");
     if (!map_is_within(&body)) codec_fail(&reader, "a column is not in the file");
     TRY(codec_finish(&reader, "a chunk", err));
     *out = body;

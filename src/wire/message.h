@@ -298,6 +298,8 @@ struct chunk_body {
     struct text bytes;
 };
 
+enum { CHUNK_COLUMNS_MAX = 1 << 16 }; /* Of a file; readers lay out memory by it. */
+
 void chunk_body_encode(const struct chunk_body *body, struct buf *out);
 MUST_USE status chunk_body_decode(struct text bytes, struct arena *arena, struct chunk_body *out,
                                   struct error *err);

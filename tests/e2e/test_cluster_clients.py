@@ -98,11 +98,19 @@ def _(world):
     world.cluster.expect_clean()
 
 
-@test("a cluster that cannot be reached is exit code 3, and the job can be gone on with")
+@test("a cluster that cannot be reached is exit code 3, and a job it has can be gone on with")
 def _(world):
     client = world.submit("movies", "--retry-for", "1", gateway="http://127.0.0.1:9")
     client.wait(code=3)
+    gateways = ("g1", "g2")
+    with world.proxied() as (proxy, url):
+        client = world.submit("movies", "--retry-for", "1", gateway=url)
+        proxy.at("PUT", CHUNKS, 40, lambda: [world.cluster.kill(name) for name in gateways])
+        client.wait(code=3)
     assert f"--job {client.job}" in client.errors, client.errors
+    for name in gateways:
+        world.cluster.start(name)
+    world.cluster.wait_ready()
     world.check(world.submit("movies", "--job", client.job))
     world.cluster.expect_clean()
 
@@ -208,14 +216,16 @@ def _(world):
     expect("a wrong checksum", job.put_chunk(checksum="0" * 16), 400)
     expect("a checksum that is none", job.put_chunk(checksum="zebra"), 400)
     expect("a number too large", job.put_chunk(number=10 ** 18), 400)
-    expect("a number beyond the window", job.put_chunk(number=10 ** 6), 204, 429)
+    expect("a number beyond the window", job.put_chunk(number=10 ** 6), 400, 429)
     expect("no number", job.put_chunk(number="x"), 400)
     expect("no such scan", job.put_chunk(scan=99), 404)
     expect("no key", job.put_chunk(key=None), 403)
     expect("a wrong key", job.put_chunk(key=OTHER_KEY), 403)
 
-    end = json.dumps({"count": 7, "sum": "0123456789abcdef"}).encode()
-    other_end = json.dumps({"count": 8, "sum": "0123456789abcdef"}).encode()
+    end = json.dumps({"count": 1, "sum": "0123456789abcdef"}).encode()
+    other_end = json.dumps({"count": 0, "sum": "0123456789abcdef"}).encode()
+    far_end = json.dumps({"count": 10 ** 6, "sum": "0123456789abcdef"}).encode()
+    expect("an end beyond the files", call("PUT", "/scans/1/end", far_end)[0], 400)
     expect("an end that is none", call("PUT", "/scans/1/end", b"end")[0], 400)
     expect("an end", call("PUT", "/scans/1/end", end)[0], 204)
     expect("the same end", call("PUT", "/scans/1/end", end)[0], 204)

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 from cluster import MILLRACE, Suite, poll
 
@@ -154,13 +155,24 @@ def _(world):
     assert json.loads(world.run("jobs", "-g", world.gateways, "--json").stdout)["jobs"] == []
     world.run("jobs", "nobody", "-g", world.gateways, code=2)
     world.run("cancel", "nobody", "-g", world.gateways, code=2)
-    world.run("status", "-g", "127.0.0.1:1", code=3)
+    alone = world.run("status", "-g", "127.0.0.1:1", code=3).stderr
+    assert "the gateway could not be reached: " in alone, alone
+    for words in (["status"], ["jobs"], ["cancel", "nobody"]):
+        both = world.run(*words, "-g", "127.0.0.1:1,127.0.0.1:2", code=3).stderr
+        assert "none of the 2 gateways could be reached: " in both, both
+        assert "does the cluster run?" in both, both
+    for wrong in ("127.0.0.1:99999", "127.0.0.1"):
+        refused = world.run("status", "-g", wrong, code=2).stderr
+        assert "port" in refused, refused
 
 
 @test("what is in the way of a second cluster is named")
 def _(world):
     busy = world.run("up", "-c", world.file, code=1).stderr
-    assert f"in use by process {world.up.pid}" in busy, busy
+    assert f"in use by process {world.up.pid}; does this cluster run already?" in busy, busy
+    (world.folder / "file").write_text("in the way")
+    no_folder = world.run("up", "-c", world.write("no.ini", "file/data"), code=1).stderr
+    assert "cannot make the folder" in no_folder and "already" not in no_folder, no_folder
     taken = world.run("up", "-c", world.write("taken.ini", "taken"), code=1).stderr
     assert f"g1: port {world.ports[0]} of 127.0.0.1 is in use" in taken, taken
     elsewhere = world.write("elsewhere.ini", "elsewhere", [f"g1 = 192.0.2.1:{world.ports[0]}"])
@@ -168,6 +180,49 @@ def _(world):
     assert "192.0.2.1 is no address of this host" in refused, refused
     running = world.run("clean", "-c", world.file, code=2).stderr
     assert "still runs" in running, running
+
+
+@test("a node whose folder is in use says so, and soon gives up")
+def _(world):
+    for role, name in (("worker", "w1"), ("gateway", "g1")):
+        begin = time.monotonic()
+        refused = world.run(role, "-c", world.file, "-n", name, "--broker", "amqp://127.0.0.1:1",
+                            code=1).stderr
+        assert time.monotonic() - begin < 4, refused
+        assert f"{name}: waiting for process {world.pid(name)} to leave" in refused, refused
+        assert f"is in use by process {world.pid(name)}" in refused, refused
+
+
+@test("a job that no gateway took leaves no journal, and no advice")
+def _(world):
+    gateways = "127.0.0.1:1,127.0.0.1:2"
+    failed = world.run("submit", "movies", world.folder / "movies", "-g", gateways, "--retry-for",
+                       "3", code=3).stderr
+    assert failed.count("no gateway answers yet") == 1, failed
+    assert "http://127.0.0.1:1, http://127.0.0.1:2 for 1 s more" in failed, failed
+    assert "--job" not in failed, failed
+    assert not list((world.folder / "state" / "jobs").iterdir())
+
+
+@test("a journal whose files have changed can be cancelled, also when its job is gone")
+def _(world):
+    journal = world.folder / "state" / "jobs" / "monday"
+    submit = ["submit", "movies", world.folder / "movies", "--job", "monday", "--quiet", "-g"]
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        client = subprocess.Popen(
+            [MILLRACE, *map(str, submit), f"127.0.0.1:{silent.getsockname()[1]}"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=world.env())
+        poll("there is a journal", journal.exists)
+        client.kill()
+        client.wait()
+    os.utime(world.folder / "movies" / "ratings.csv")
+    changed = world.run(*submit, world.gateways, code=1).stderr
+    assert "ratings.csv has changed since the job began; take another id" in changed, changed
+    assert "millrace cancel monday -g" in changed, changed
+    told = world.run("cancel", "monday", "-g", world.gateways).stderr
+    assert "its journal is removed" in told and not journal.exists(), told
+    world.run("cancel", "monday", "-g", world.gateways, code=2)
 
 
 @test("names of nodes that are wrong are corrected")
@@ -187,6 +242,22 @@ def _(world):
              and world.pid(name) != before and is_alive(world.pid(name)), 90)
         told = f"{name}: it has ended" if name == "broker" else f"{name} was killed by signal 9"
         poll("it is told", lambda: told in world.said("err"))
+    world.verify()
+
+
+@test("a node that keeps dying does not end a cluster that was ready")
+def _(world):
+    aside = world.data / "w2-aside"
+    before, ended = world.pid("w2"), "w2 ended with code 1; starting it again in "
+    (world.data / "w2").rename(aside)
+    (world.data / "w2").write_text("in the way")
+    os.kill(before, signal.SIGKILL)
+    poll("it was started more than five times", lambda: world.said("err").count(ended) > 6, 60)
+    assert world.up.poll() is None, world.said("err")
+    assert ended + "5.0 s" in world.said("err"), world.said("err")
+    (world.data / "w2").unlink()
+    aside.rename(world.data / "w2")
+    poll("w2 is back", lambda: world.pid("w2") != before and is_alive(world.pid("w2")), 30)
     world.verify()
 
 

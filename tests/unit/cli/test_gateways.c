@@ -19,6 +19,8 @@ static void addresses_become_urls(void **state)
         {"127.0.0.1:7101", {"http://127.0.0.1:7101"}},
         {"http://127.0.0.1:7101/", {"http://127.0.0.1:7101"}},
         {"https://proxy/millrace//", {"https://proxy/millrace"}},
+        {"http://proxy,https://[::1]/a:b", {"http://proxy", "https://[::1]/a:b"}},
+        {"a:65535,https://b:1/x", {"http://a:65535", "https://b:1/x"}},
         {"a:1,http://b:2,[::1]:3", {"http://a:1", "http://b:2", "http://[::1]:3"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -42,10 +44,22 @@ static void what_is_no_address_is_named(void **state)
         const char *given;
         const char *text;
     } cases[] = {
-        {NULL, "submit needs a gateway"},     {"", "`` is no address"},
-        {"a:1,,b:2", "`` is no address"},     {"ftp://a:1", "`ftp://a:1` is no address"},
-        {"a b", "`a b` is no address"},       {"/v1/jobs", "`/v1/jobs` is no address"},
+        {NULL, "submit needs a gateway"},
+        {"", "`` is no address"},
+        {"a:1,,b:2", "`` is no address"},
+        {"ftp://a:1", "`ftp://a:1` is no address"},
+        {"a b", "`a b` is no address"},
+        {"/v1/jobs", "`/v1/jobs` is no address"},
         {"http://", "`http:` is no address"},
+        {"127.0.0.1", "`127.0.0.1` has no port"},
+        {"a:1,[::1]", "`[::1]` has no port"},
+        {"127.0.0.1:99999", "no number from 1 to 65535"},
+        {"a:0", "no number from 1 to 65535"},
+        {"a:65536", "no number from 1 to 65535"},
+        {"a:7x", "no number from 1 to 65535"},
+        {"a:+7", "no number from 1 to 65535"},
+        {"http://a:99999/x", "no number from 1 to 65535"},
+        {"a:99999999999999999999", "no number from 1 to 65535"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct arena arena = {0};

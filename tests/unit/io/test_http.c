@@ -345,6 +345,72 @@ static void clients_over_the_connection_limit_wait_their_turn(void **state)
     world_close(&world);
 }
 
+/* ---- nobody waits for the sweep ---- */
+
+/* It comes every 50 ms, and who waits for it waits for most of that. A busy machine may make some
+ * rounds slow, but not half of them. */
+enum { ROUNDS = 40, ROUNDS_SLOW_MAX = ROUNDS / 2, SLOW_MS = 25 };
+
+static bool is_slow(double begin)
+{
+    return (clock_seconds() - begin) * 1000.0 > SLOW_MS;
+}
+
+static void a_reply_from_another_thread_is_sent_at_once(void **state)
+{
+    (void)state;
+    struct world world;
+    struct http_done done;
+    struct error err;
+    uint32_t slow_count = 0;
+    world_open(&world, NULL);
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        bool any = false;
+        start(&world, i, "PUT", "/hold", text_of("body"));
+        for (int j = 0; j < PATIENCE_MS && counted(&world, &world.held_count) == 0; j++) {
+            assert_int_equal(http_client_poll(world.client, 1, &done, &any, &err), STATUS_OK);
+            assert_false(any);
+        }
+        usleep(1000); /* The server's thread goes to sleep. */
+        double begin = clock_seconds();
+        (void)reply_in_reverse(&world);
+        finish(world.client, &done);
+        slow_count += is_slow(begin);
+        assert_int_equal(done.status, 200);
+        assert_true(text_equal(buf_text(&done.body), text_of("body")));
+        buf_done(&done.body);
+    }
+    assert_in_range(slow_count, 0, ROUNDS_SLOW_MAX);
+    world_close(&world);
+}
+
+static void a_client_that_leaves_makes_room_at_once(void **state)
+{
+    (void)state;
+    struct world world;
+    struct http_server_options options = server_options(&world);
+    char text[4096];
+    uint32_t slow_count = 0;
+    options.connection_limit = 1;
+    world_open(&world, &options);
+    int fd = raw_open(&world);
+    raw_say(fd, "GET /tell HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_true(raw_read(fd, "|0", text, sizeof text));
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        int next = raw_open(&world);
+        raw_say(next, "GET /tell HTTP/1.1\r\nHost: x\r\n\r\n");
+        usleep(1000); /* The server's thread goes to sleep. */
+        double begin = clock_seconds();
+        close(fd);
+        assert_true(raw_read(next, "|0", text, sizeof text));
+        slow_count += is_slow(begin);
+        fd = next;
+    }
+    close(fd);
+    assert_in_range(slow_count, 0, ROUNDS_SLOW_MAX);
+    world_close(&world);
+}
+
 /* ---- slow and vanishing clients ---- */
 
 static void clients_that_drip_or_fall_silent_are_dropped(void **state)
@@ -564,6 +630,8 @@ int main(void)
         cmocka_unit_test(headers_that_are_too_large_are_refused),
         cmocka_unit_test(malformed_requests_are_refused),
         cmocka_unit_test(clients_over_the_connection_limit_wait_their_turn),
+        cmocka_unit_test(a_reply_from_another_thread_is_sent_at_once),
+        cmocka_unit_test(a_client_that_leaves_makes_room_at_once),
         cmocka_unit_test(clients_that_drip_or_fall_silent_are_dropped),
         cmocka_unit_test(a_client_that_does_not_read_its_reply_is_dropped),
         cmocka_unit_test(the_listener_is_told_when_a_waiting_client_is_gone),

@@ -338,7 +338,7 @@ static inline struct job_request world_job(void)
         .query_count = 2,
         .tables = world_tables,
         .table_count = 2,
-        .chunk_bytes = 4096,
+        .chunk_bytes = 1,
         .field_limit = 4096,
     };
 }

@@ -333,7 +333,7 @@ static void a_chunk_is_answered_when_the_broker_has_it(void **state)
         uint64_t id = world_put_chunk(&world, world.early, number);
         const struct effect *sent = world_sent(&world, NULL, MESSAGE_CHUNK, &message);
         assert_non_null(sent);
-        assert_int_equal(world.effects.count, 1);
+        assert_int_equal(world_sent_count(&world, MESSAGE_CHUNK), 1);
         assert_int_equal(sent->work, shape_work_queue(world.shape, number, 4));
         assert_true(message.manifest == world.shape->hash);
         assert_true(message.chunk.number == number);
@@ -348,6 +348,90 @@ static void a_chunk_is_answered_when_the_broker_has_it(void **state)
         world_settle(&world, EVENT_CONFIRMED, token);
         assert_int_equal(world.effects.count, 0);
     }
+    world_close(&world);
+}
+
+static void who_sends_and_never_asks_is_held_to_the_window(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world);
+    world_accept(&world);
+    uint64_t id = 0;
+    uint32_t rounds = 0;
+    for (uint64_t number = 0; number < WINDOW; number++) {
+        id = world_put_chunk(&world, world.early, number);
+        rounds += world_sent_count(&world, MESSAGE_SYNC) > 0;
+        world_settle(&world, EVENT_CONFIRMED, world_find(&world, EFFECT_SEND)->token);
+        assert_int_equal(world_answer(&world, id), 204);
+    }
+    assert_int_equal(rounds, 1);
+    id = world_put_chunk(&world, world.early, WINDOW);
+    assert_int_equal(world_answer(&world, id), 429);
+    world_close(&world);
+}
+
+static void numbers_that_files_of_this_size_can_t_have_are_refused(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world);
+    world_accept(&world);
+    uint64_t limit = shape_chunk_limit(world.shape, world.early);
+    assert_int_equal(world_answer(&world, world_put_chunk(&world, world.early, limit)), 400);
+    struct api_request end = world_request(API_PUT_END);
+    end.scan = world.early;
+    end.end_count = limit + 1;
+    assert_int_equal(world_answer(&world, world_ask(&world, &end)), 400);
+    end.end_count = limit;
+    assert_int_equal(world_answer(&world, world_ask(&world, &end)), 0);
+    world_close(&world);
+}
+
+static void a_worker_that_can_t_store_a_running_job_ends_it(void **state)
+{
+    (void)state;
+    struct world world;
+    struct message message;
+    world_open(&world);
+    world_accept(&world);
+    world_get(&world, 0);
+    uint64_t round = world_round(&world);
+    struct message_status now = {.request = round, .state = WORKER_JOB_RUNNING};
+    world_status(&world, 0, &now);
+    world_status(&world, 1, &now);
+    now.state = WORKER_JOB_UNKNOWN;
+    world_status(&world, 2, &now);
+    assert_non_null(world_sent(&world, "w3", MESSAGE_MANIFEST, &message));
+    world_stored(&world, message.store.request, 2, STORED_REFUSED);
+    uint64_t id = world_get(&world, 0);
+    if (world_round(&world) == 0) world_tick(&world, PERIOD_MS);
+    now.request = world_round(&world);
+    world_status(&world, 2, &now);
+    now.state = WORKER_JOB_RUNNING;
+    world_status(&world, 0, &now);
+    world_status(&world, 1, &now);
+    struct job_view view = world_view(&world, id);
+    assert_int_equal(view.state, JOB_FAILED);
+    assert_non_null(memmem(view.text.bytes, view.text.size, "w3 can't take part", 18));
+    world_close(&world);
+}
+
+static void a_blocked_broker_is_told(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world);
+    world_accept(&world);
+    struct event event = {.kind = EVENT_BLOCKED, .blocked = true};
+    world_step(&world, &event);
+    struct api_request request = world_request(API_HEALTH);
+    uint64_t id = world_ask(&world, &request);
+    assert_int_equal(world_answer(&world, id), 503);
+    assert_true(world_says(&world, id, "takes no messages"));
+    event = (struct event){.kind = EVENT_BLOCKED};
+    world_step(&world, &event);
+    assert_int_equal(world_answer(&world, world_ask(&world, &request)), 200);
     world_close(&world);
 }
 
@@ -830,6 +914,10 @@ int main(void)
         cmocka_unit_test(an_analysis_is_known_by_its_name),
         cmocka_unit_test(a_differing_second_put_is_refused),
         cmocka_unit_test(a_chunk_is_answered_when_the_broker_has_it),
+        cmocka_unit_test(who_sends_and_never_asks_is_held_to_the_window),
+        cmocka_unit_test(numbers_that_files_of_this_size_can_t_have_are_refused),
+        cmocka_unit_test(a_worker_that_can_t_store_a_running_job_ends_it),
+        cmocka_unit_test(a_blocked_broker_is_told),
         cmocka_unit_test(a_chunk_nobody_waits_for_is_not_published_again),
         cmocka_unit_test(a_chunk_that_is_not_sound_is_refused),
         cmocka_unit_test(an_end_is_answered_when_all_workers_will_hear_it),

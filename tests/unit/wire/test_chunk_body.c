@@ -113,6 +113,11 @@ static void columns_that_a_file_has_not_are_refused(void **state)
         bytes.bytes[COLUMNS_AT] = (unsigned char)columns;
         assert_int_equal(sealed_accepted(bytes.bytes, bytes.size, body_again), columns >= 3);
     }
+    /* More than anybody lays out memory for. */
+    for (uint32_t i = 0; i < 4; i++) {
+        bytes.bytes[COLUMNS_AT + i] = 0xff;
+    }
+    assert_false(sealed_accepted(bytes.bytes, bytes.size, body_again));
     buf_done(&bytes);
 }
 
