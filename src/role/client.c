@@ -355,7 +355,7 @@ static void client_give_up(struct client *client, struct effects *effects)
     if (!is_hopeless) return;
     struct error err;
     error_write(&err, STATUS_UNREACHABLE,
-                "the cluster could not be used for %" PRIu64 " s: %.1000s", since_ms / 1000,
+                "the cluster could not be used for %" PRIu64 " s: %.1000s", since_ms / 1000 + 1,
                 client->last_error.text);
     client_end(client, &err, effects);
 }
