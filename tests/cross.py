@@ -12,7 +12,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIBRARIES = ["libc6-dev", "libcmocka-dev", "libcurl4-openssl-dev", "libinih-dev",
-             "libjansson-dev", "libmicrohttpd-dev", "libpcre2-dev", "librabbitmq-dev", "libxxhash-dev"]
+             "libjansson-dev", "libmicrohttpd-dev", "libpcre2-dev", "librabbitmq-dev",
+             "libsodium-dev", "libxxhash-dev"]
 
 # What runs here: (name of the other architecture in gcc and qemu, in Debian)
 OTHER = {"x86_64": ("aarch64", "arm64"), "aarch64": ("x86_64", "amd64")}

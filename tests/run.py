@@ -37,7 +37,7 @@ SLOW_THREADED = {"test_allocation"}
 # Unit tests that speak of threads run under ThreadSanitizer too.
 THREADED = re.compile(r"\b(pthread\w*|threads?|thread_count)\b", re.IGNORECASE)
 # End-to-end scripts that take the program as users have it: they make many runs, or a cluster.
-OPTIMISED = re.compile(r"test_(sim|cluster\w*)")
+OPTIMISED = re.compile(r"test_(sim|cluster\w*|monitors\w*|operator|healing\w*|hosts\w*|docker\w*|network\w*)")
 # They begin with the real queries.
 SQL_FUZZERS = {"sql", "plan"}
 # What another instruction set could get wrong.
@@ -203,8 +203,14 @@ def script_command(path):
 
 def end_to_end_scripts():
     """Files that are not executable are helpers of those that are."""
-    return [path for path in sorted((ROOT / "tests" / "e2e").glob("*"))
-            if path.suffix in (".sh", ".py") and os.access(path, os.X_OK)]
+    paths = [path for path in sorted((ROOT / "tests" / "e2e").glob("*"))
+             if path.suffix in (".sh", ".py")]
+    runnable = [path for path in paths if os.access(path, os.X_OK)]
+    forgotten = [path.name for path in paths
+                 if path.name.startswith("test_") and path not in runnable]
+    if forgotten:
+        sys.exit(f"run.py: these would not run, for they are not executable: {forgotten}")
+    return runnable
 
 
 def script_suites(flavour, prefix, paths, limit_s, env=None):

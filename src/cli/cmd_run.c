@@ -11,7 +11,13 @@
 #include "cli/terminal.h"
 #include "io/fetch.h"
 
-enum { RUN_THREADS = ANSWER_OPTIONS, RUN_MEMORY_LIMIT, RUN_FETCH_IMAGE, RUN_OPTIONS };
+enum {
+    RUN_THREADS = ANSWER_OPTIONS,
+    RUN_MEMORY_LIMIT,
+    RUN_SENTIMENT_MODEL,
+    RUN_FETCH_IMAGE,
+    RUN_OPTIONS
+};
 
 enum { URL_MAX = 8192 };
 
@@ -19,6 +25,9 @@ static const struct option_spec run_options[RUN_OPTIONS] = {
     ANSWER_OPTION_SPECS,
     [RUN_THREADS] = {"threads", "N", "default: one per core", false, 0},
     [RUN_MEMORY_LIMIT] = {"memory-limit", "SIZE", "such as 512MiB; default: 80 % of RAM", false, 0},
+    [RUN_SENTIMENT_MODEL] = {"sentiment-model", "FILE",
+                             "for sentiment() and polarity(); default: the one in the program",
+                             false, 0},
     [RUN_FETCH_IMAGE] = {"fetch-image", "FILE", "downloads what the answer's first `url` names",
                          false, 0},
 };
@@ -68,6 +77,7 @@ static status read_options(struct run *run, struct error *err)
         struct option_range range = {1, INT64_MAX};
         TRY(option_size("memory-limit", memory, range, &job->memory_limit, err));
     }
+    job->sentiment_model = options_value(options, RUN_SENTIMENT_MODEL);
     run->image_path = options_value(options, RUN_FETCH_IMAGE);
     if (run->image_path != NULL && run->image_path[0] == '\0') {
         return error_set(err, STATUS_USAGE, "--fetch-image needs the name of a file");

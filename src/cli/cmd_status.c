@@ -3,6 +3,7 @@
  * Every gateway is asked how it is; the first that answers tells about nodes and jobs.
  */
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,12 +15,15 @@
 #include "cli/output.h"
 #include "cli/terminal.h"
 #include "data/print_text.h"
+#include "wire/manifest.h"
 
-enum { SHOW_GATEWAY, SHOW_WATCH, SHOW_JSON, SHOW_OPTIONS };
+enum { SHOW_GATEWAY, SHOW_CA, SHOW_WATCH, SHOW_JSON, SHOW_OPTIONS };
 enum { WATCH_MS = 1000, WATCH_STEP_MS = 50 };
+enum { PROGRESS_JOBS = 16 }; /* More jobs than this are listed without it. */
 
 static const struct option_spec status_options[SHOW_OPTIONS] = {
     [SHOW_GATEWAY] = GATEWAYS_OPTION_SPEC,
+    [SHOW_CA] = GATEWAYS_CA_OPTION_SPEC,
     [SHOW_WATCH] = {"watch", NULL, "again every second, until Ctrl-C", false, 0},
     [SHOW_JSON] = {"json", NULL, "for programs; with --watch a line each time", false, 0},
 };
@@ -27,8 +31,13 @@ static const struct option_spec status_options[SHOW_OPTIONS] = {
 static const struct command_spec status_spec = {
     .name = "status",
     .arguments = "-g URL[,URL]",
-    .summary = "show the nodes and jobs of a cluster",
-    .about = "Exit code: 0 some gateway answered, 3 none could be reached.",
+    .summary = "show the nodes, jobs and queues of a cluster",
+    .about =
+        "With monitors, `state` is what their leader (*) says: up, starting, suspected,\n"
+        "restarting, broken (it can't be kept alive) or stopped (on purpose); `starts` is how\n"
+        "often it was started anew, and `life` changes with each start. Without monitors,\n"
+        "`state` is whether a node answers. Exit code: 0 some gateway answered, 3 none could be "
+        "reached.",
     .examples = "  millrace status -g 127.0.0.1:7101,127.0.0.1:7102\n"
                 "  millrace status -g 127.0.0.1:7101 --watch\n",
     .options = status_options,
@@ -47,6 +56,7 @@ struct report {
     struct buf jobs_json;
     struct node_list nodes;
     struct job_list jobs;
+    const struct job_view **views; /* By job; NULL: not asked for. */
 };
 
 static struct text text_of_buf(const struct buf *buf)
@@ -67,7 +77,9 @@ static status ask_health(const struct gateways *gateways, struct arena *arena,
     if (report->health == NULL) return error_memory(err);
     report->health_count = gateways->count;
     for (uint32_t i = 0; i < gateways->count; i++) {
-        struct gateways one = {&gateways->urls[i], 1, gateways->token};
+        struct gateways one = *gateways;
+        one.urls = &gateways->urls[i];
+        one.count = 1;
         struct health *health = &report->health[i];
         struct buf body = {0};
         health->url = gateways->urls[i];
@@ -86,6 +98,33 @@ static status ask(const struct gateways *gateways, struct arena *arena, struct r
     TRY(gateways_call(gateways, "GET", "/v1/jobs", &report->jobs_json, err));
     TRY(node_list_decode(text_of_buf(&report->nodes_json), arena, &report->nodes, err));
     return job_list_decode(text_of_buf(&report->jobs_json), arena, &report->jobs, err);
+}
+
+/* How far each job is. Where some worker is silent every such question takes its time: then what
+ * the list says is enough. */
+static status ask_progress(const struct gateways *gateways, struct arena *arena,
+                           struct report *report, struct error *err)
+{
+    const struct job_list *jobs = &report->jobs;
+    if (jobs->silent.size > 0 || jobs->job_count == 0 || jobs->job_count > PROGRESS_JOBS) {
+        return STATUS_OK;
+    }
+    report->views = arena_array(arena, const struct job_view *, jobs->job_count);
+    if (report->views == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < jobs->job_count; i++) {
+        char target[sizeof "/v1/jobs/" + MANIFEST_NAME_MAX];
+        struct job_view *view = arena_new(arena, struct job_view);
+        struct buf body = {0};
+        struct error ignored; /* It may have ended just now. */
+        if (view == NULL) return error_memory(err);
+        (void)snprintf(target, sizeof target, "/v1/jobs/%.*s", TEXT_ARGS(jobs->jobs[i].job));
+        if (gateways_try(gateways, "GET", target, &body, &ignored) == STATUS_OK &&
+            job_view_decode(text_of_buf(&body), arena, view, &ignored) == STATUS_OK) {
+            report->views[i] = view;
+        }
+        buf_done(&body);
+    }
+    return STATUS_OK;
 }
 
 /* --- Showing. --- */
@@ -133,7 +172,8 @@ static void put_tables(const struct report *report, struct terminal terminal, st
         buf_format(out, "%.*s has no connection to the broker\n", TEXT_ARGS(report->nodes.gateway));
     }
     listing_nodes(&report->nodes, terminal, arena, out);
-    listing_jobs(&report->jobs, terminal, arena, out);
+    listing_jobs(&report->jobs, report->views, terminal, arena, out);
+    listing_queues(&report->nodes, terminal, arena, out);
 }
 
 static status look(const struct options *options, const struct gateways *gateways, struct buf *out,
@@ -141,8 +181,10 @@ static status look(const struct options *options, const struct gateways *gateway
 {
     struct arena arena = {0};
     struct report report = {0};
+    bool is_json = options_value(options, SHOW_JSON) != NULL;
     status result = ask(gateways, &arena, &report, err);
-    if (result == STATUS_OK && options_value(options, SHOW_JSON) != NULL) {
+    if (result == STATUS_OK && !is_json) result = ask_progress(gateways, &arena, &report, err);
+    if (result == STATUS_OK && is_json) {
         put_json(&report, out);
     } else if (result == STATUS_OK) {
         put_tables(&report, terminal_of(STDOUT_FILENO), &arena, out);
@@ -194,6 +236,7 @@ static status run(const struct options *options, struct arena *arena, struct err
     struct gateways gateways;
     const char *urls = options_value(options, SHOW_GATEWAY);
     TRY(gateways_read("status", urls, arena, &gateways, err));
+    gateways_trust(&gateways, options_value(options, SHOW_CA));
     if (options_value(options, SHOW_WATCH) != NULL) return watch(options, &gateways, err);
     struct buf out = {0};
     status result = look(options, &gateways, &out, err);

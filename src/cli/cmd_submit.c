@@ -22,8 +22,10 @@
 
 enum {
     SUBMIT_GATEWAY = ANSWER_OPTIONS,
+    SUBMIT_CA,
     SUBMIT_JOB,
     SUBMIT_RETRY_FOR,
+    SUBMIT_SENTIMENT_MODEL,
     SUBMIT_VERIFY,
     SUBMIT_OPTIONS
 };
@@ -35,10 +37,13 @@ enum { PATIENCE_MS = 2000, PROBE_MS = 1000, PROBE_STEP_MS = 100 };
 static const struct option_spec submit_options[SUBMIT_OPTIONS] = {
     ANSWER_OPTION_SPECS,
     [SUBMIT_GATEWAY] = GATEWAYS_OPTION_SPEC,
+    [SUBMIT_CA] = GATEWAYS_CA_OPTION_SPEC,
     [SUBMIT_JOB] = {"job", "ID", "go on with this job, or begin it under this id", false, 0},
     [SUBMIT_RETRY_FOR] = {"retry-for", "S",
                           "give up when no gateway answers for so many seconds; default: 60", false,
                           0},
+    [SUBMIT_SENTIMENT_MODEL] = {"sentiment-model", "FILE",
+                                "for sentiment(); refused unless it is the cluster's", false, 0},
     [SUBMIT_VERIFY] = {"verify", NULL, "then answer here as well, and compare every byte", false,
                        0},
 };
@@ -52,8 +57,8 @@ static const struct command_spec submit_spec = {
         "node of the cluster may be killed meanwhile; gateways are tried in turn. Ctrl-C cancels\n"
         "the job. A client that was killed, or found no gateway, goes on with --job ID: what was\n"
         "sent is not sent again. Where the cluster needs a token, the environment variable\n"
-        "MILLRACE_CLUSTER_TOKEN holds it. Exit code: 0 answered, 1 the job failed, 2 wrong usage,\n"
-        "3 no gateway could be reached.",
+        "MILLRACE_CLUSTER_TOKEN holds it, and MILLRACE_CLUSTER_CA the file for --ca. Exit code: 0\n"
+        "answered, 1 the job failed, 2 wrong usage, 3 no gateway could be reached.",
     .examples = "  millrace submit movies data/movies -g 127.0.0.1:7101,127.0.0.1:7102\n"
                 "  millrace submit movies data/movies -g 127.0.0.1:7101 --query q1 --verify\n"
                 "  millrace submit coffee data/coffee -g 127.0.0.1:7101 --job monday "
@@ -89,9 +94,11 @@ static status read_options(struct submit *submit, struct error *err)
     struct option_range range = {0, RETRY_FOR_MAX_S};
     TRY(answer_read(&submit->answer, err));
     TRY(gateways_read("submit", gateways, &submit->answer.arena, &submit->gateways, err));
+    gateways_trust(&submit->gateways, options_value(options, SUBMIT_CA));
     uint64_t retry_for_s = RETRY_FOR_S;
     if (retry_for != NULL) TRY(option_count("retry-for", retry_for, range, &retry_for_s, err));
     submit->retry_for_ms = retry_for_s * 1000;
+    submit->answer.job_options.sentiment_model = options_value(options, SUBMIT_SENTIMENT_MODEL);
     submit->is_verified = options_value(options, SUBMIT_VERIFY) != NULL;
     return STATUS_OK;
 }
@@ -169,8 +176,9 @@ static void say_job(const struct submit *submit)
     }
 }
 
-/* Until some gateway is of use; after a while it is said that none is. The time counts. */
-static void look_for_gateway(struct submit *submit)
+/* Until some gateway is of use; after a while it is said that none is. The time counts. To wait for
+ * a certificate that we trust is of no use. */
+static status look_for_gateway(struct submit *submit, struct error *err)
 {
     const struct gateways *gateways = &submit->gateways;
     uint64_t patience_ms = submit->retry_for_ms < PATIENCE_MS ? submit->retry_for_ms : PATIENCE_MS;
@@ -178,6 +186,7 @@ static void look_for_gateway(struct submit *submit)
         .gateways = gateways->urls,
         .gateway_count = gateways->count,
         .token = gateways->token,
+        .ca = gateways->ca,
         .method = "GET",
         .target = "/healthz",
         .timeout_ms = PROBE_MS,
@@ -189,13 +198,14 @@ static void look_for_gateway(struct submit *submit)
         struct buf body = {0};
         status result = gateway_call(&call, &body, &reason);
         buf_done(&body);
-        if (result != STATUS_IO) return;
+        if (result == STATUS_USAGE) return error_set(err, result, "%s", reason.text);
+        if (result != STATUS_IO) return STATUS_OK;
         spent_ms = clock_ms() - start_ms;
         if (spent_ms >= patience_ms) break;
         (void)poll(NULL, 0, PROBE_STEP_MS); /* A signal ends it earlier. */
     }
     submit->retry_for_ms -= spent_ms < submit->retry_for_ms ? spent_ms : submit->retry_for_ms;
-    if (submit->retry_for_ms == 0 || atomic_load(interrupt_flag())) return;
+    if (submit->retry_for_ms == 0 || atomic_load(interrupt_flag())) return STATUS_OK;
     struct buf list = {0};
     for (uint32_t i = 0; i < gateways->count; i++) {
         buf_format(&list, "%s%s", i > 0 ? ", " : "", gateways->urls[i]);
@@ -206,6 +216,7 @@ static void look_for_gateway(struct submit *submit)
                      TEXT_ARGS(tried), (unsigned long long)(submit->retry_for_ms + 999) / 1000);
     }
     buf_done(&list);
+    return STATUS_OK;
 }
 
 /* Only where there is a journal can the job be gone on with. */
@@ -218,7 +229,7 @@ static void advise(const struct submit *submit, struct error *err)
 
 static status run_client(struct submit *submit, struct error *err)
 {
-    if (!submit->answer.quiet) look_for_gateway(submit);
+    status result = submit->answer.quiet ? STATUS_OK : look_for_gateway(submit, err);
     struct client_node_options options = {
         .job = submit->job,
         .gateways = submit->gateways.urls,
@@ -226,6 +237,7 @@ static status run_client(struct submit *submit, struct error *err)
         .id = submit->submission.id,
         .owner_key = submit->submission.owner_key,
         .token = submit->gateways.token,
+        .ca = submit->gateways.ca,
         .journal = submit->submission.journal,
         .sent = submit->submission.sent,
         .sent_count = submit->submission.sent_count,
@@ -237,9 +249,11 @@ static status run_client(struct submit *submit, struct error *err)
         .progress = on_progress,
     };
     submit->started = clock_seconds();
-    if (!submit->answer.quiet) progress_start(&submit->answer.progress, "sending");
-    status result = client_node_run(&options, &submit->books, err);
-    progress_clear(&submit->answer.progress);
+    if (result == STATUS_OK) {
+        if (!submit->answer.quiet) progress_start(&submit->answer.progress, "sending");
+        result = client_node_run(&options, &submit->books, err);
+        progress_clear(&submit->answer.progress);
+    }
     struct submission_outcome outcome = {.result = result, .was_taken = submit->was_taken};
     bool may_go_on = submission_end(&submit->submission, outcome);
     if (result == STATUS_UNREACHABLE && may_go_on) advise(submit, err);

@@ -20,10 +20,10 @@ static const struct command_spec up_spec = {
     .arguments = "-c FILE",
     .summary = "run a whole cluster on this host",
     .about =
-        "Starts the broker (when the file says `broker = start`), the gateways and the workers,\n"
-        "prints `ready` on stdout when jobs are accepted, and starts again whatever dies. Ctrl-C\n"
-        "or SIGTERM ends all of it cleanly; a second one at once. The file is described in\n"
-        "docs/OPERATING.md; its smallest form:\n\n"
+        "Starts the broker (when the file says `broker = start`), gateways, workers and monitors,\n"
+        "and prints `ready` on stdout when jobs are accepted. Whatever dies is started again, by\n"
+        "the monitors if there are any. Ctrl-C or SIGTERM ends all of it cleanly; a second one at\n"
+        "once. The file is described in docs/OPERATING.md; its smallest form:\n\n"
         "  [cluster]\n"
         "  broker = start\n"
         "  [gateways]\n"

@@ -109,12 +109,19 @@ status gateways_read(const char *command, const char *value, struct arena *arena
         TRY(read_one(given, arena, &urls[count++], err));
     }
     const char *token = getenv("MILLRACE_CLUSTER_TOKEN");
+    const char *ca = getenv("MILLRACE_CLUSTER_CA");
     *out = (struct gateways){
         .urls = urls,
         .count = count,
         .token = token != NULL && token[0] != '\0' ? token : NULL,
+        .ca = ca != NULL && ca[0] != '\0' ? ca : NULL,
     };
     return STATUS_OK;
+}
+
+void gateways_trust(struct gateways *gateways, const char *ca)
+{
+    if (ca != NULL) gateways->ca = ca;
 }
 
 status gateways_try(const struct gateways *gateways, const char *method, const char *target,
@@ -124,6 +131,7 @@ status gateways_try(const struct gateways *gateways, const char *method, const c
         .gateways = gateways->urls,
         .gateway_count = gateways->count,
         .token = gateways->token,
+        .ca = gateways->ca,
         .method = method,
         .target = target,
         .timeout_ms = CALL_TIMEOUT_MS,

@@ -11,6 +11,7 @@ struct gateways {
     const char *const *urls; /* http://host:port, without a slash at the end. */
     uint32_t count;
     const char *token; /* From the environment; NULL: none. */
+    const char *ca; /* PEM file: who vouches for https gateways; NULL: those the system trusts. */
 };
 
 #define GATEWAYS_OPTION_SPEC                                                                       \
@@ -18,10 +19,18 @@ struct gateways {
         "gateway", "URL[,URL]", "where to ask, such as 127.0.0.1:7101; tried in turn", false, 'g'  \
     }
 
+#define GATEWAYS_CA_OPTION_SPEC                                                                    \
+    {                                                                                              \
+        "ca", "FILE", "trust https gateways whose certificate this CA has signed", false, 0        \
+    }
+
 /* `command` is for the message when the option was not given. Without a scheme there must be a
  * port. Memory from the arena. */
 MUST_USE status gateways_read(const char *command, const char *value, struct arena *arena,
                               struct gateways *out, struct error *err);
+
+/* --ca FILE, unless NULL; otherwise it stays what the environment says. */
+void gateways_trust(struct gateways *gateways, const char *ca);
 
 /* One call; the body is JSON and the caller's to free. STATUS_UNREACHABLE: no gateway was of use.
  */

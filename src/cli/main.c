@@ -7,9 +7,10 @@
 #include "cli/terminal.h"
 
 static const struct command *const commands[] = {
-    &command_run,    &command_explain, &command_gen,    &command_up,
-    &command_submit, &command_status,  &command_jobs,   &command_cancel,
-    &command_clean,  &command_gateway, &command_worker, &command_sim,
+    &command_run,    &command_explain, &command_gen,     &command_up,      &command_submit,
+    &command_status, &command_jobs,    &command_cancel,  &command_stop,    &command_chaos,
+    &command_clean,  &command_gateway, &command_worker,  &command_monitor, &command_broker,
+    &command_node,   &command_health,  &command_compose, &command_key,     &command_sim,
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
@@ -31,6 +32,8 @@ static void put_overview(struct buf *out)
                         "environment:\n"
                         "  MILLRACE_ANALYSES       a folder with analyses of your own, found by "
                         "name\n"
+                        "  MILLRACE_CLUSTER_CA     the CA file of a cluster whose gateways speak "
+                        "https\n"
                         "  MILLRACE_CLUSTER_TOKEN  what a cluster with a token wants to hear\n"
                         "  MILLRACE_STATE_DIR      where `submit` keeps journals of its jobs\n"
                         "  NO_COLOR                when set, no colours on terminals\n");

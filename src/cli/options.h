@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-enum { OPTIONS_ARGUMENT_MAX = 2 };
+enum { OPTIONS_ARGUMENT_MAX = 64 };
 
 struct option_spec {
     const char *name;  /* Without the dashes. */

@@ -76,8 +76,11 @@ static status make_header(const struct submission_options *options, struct arena
     for (uint32_t i = 0; i < gateways->count; i++) {
         urls[i] = text_of(gateways->urls[i]);
     }
+    const struct sentiment_model *sentiment = job_sentiment(options->job);
+    char *build = arena_alloc(arena, SHAPE_BUILD_SIZE, 1);
+    if (build == NULL) return error_memory(err);
     *out = (struct journal_header){
-        .build = text_of(shape_build),
+        .build = sentiment == NULL ? text_of(shape_build) : shape_build_naming(sentiment, build),
         .queries = job->queries,
         .query_count = job->query_count,
         .settings = settings,
@@ -86,6 +89,7 @@ static status make_header(const struct submission_options *options, struct arena
         .gateway_count = gateways->count,
         .chunk_bytes = job->chunk_bytes,
         .field_limit = job->field_limit,
+        .side_table_limit = job->side_table_limit,
     };
     TRY(whole_path(job->analysis_dir, arena, &out->analysis, err));
     TRY(whole_path(job->data_dir, arena, &out->data_dir, err));
@@ -128,6 +132,9 @@ static status check_header(const struct journal_header *before, const struct jou
         {"with other parameters (--set)", settings_agree(before, now), {"", 0}},
         {"with another --chunk-size", before->chunk_bytes == now->chunk_bytes, {"", 0}},
         {"with another --field-limit", before->field_limit == now->field_limit, {"", 0}},
+        {"with another --side-table-limit",
+         before->side_table_limit == now->side_table_limit,
+         {"", 0}},
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         if (checks[i].agrees) continue;
@@ -225,8 +232,10 @@ bool submission_end(struct submission *submission, struct submission_outcome out
 {
     /* An earlier life has left its journal because it had begun. */
     bool has_begun = outcome.was_taken || submission->resumed;
-    bool may_go_on =
-        outcome.result == STATUS_UNREACHABLE && has_begun && submission->journal != NULL;
+    /* It was asked in another way than before: the right command can still go on. */
+    bool was_refused = outcome.result == STATUS_USAGE && submission->resumed && !outcome.was_taken;
+    bool may_go_on = submission->journal != NULL &&
+                     ((outcome.result == STATUS_UNREACHABLE && has_begun) || was_refused);
     if (may_go_on) {
         journal_close(submission->journal);
     } else {

@@ -290,6 +290,9 @@ static struct value value_at(const struct column *column, uint32_t row)
 static void fold_constant(struct eval *eval, struct arena *stage_arena)
 {
     if (eval->arg_count == 0 || type_is_list(eval->expr->type) || !all_constant(eval)) return;
+    /* Which model is used is only known when rows come. */
+    enum function_id function = eval->expr->function;
+    if (function == FUNCTION_POLARITY || function == FUNCTION_SENTIMENT) return;
     const struct batch one_row = {.row_count = 1};
     struct eval_context context = {.arena = stage_arena};
     struct frame frame = {&one_row, {.count = 1}, &context};

@@ -22,10 +22,13 @@
 #include "data/schema.h"
 #include "plan/expr.h"
 
+struct sentiment_model;
+
 struct eval_context {
     const struct value *scalars; /* By fold id. */
     struct arena *arena;         /* Of the batch: results live here. */
     uint64_t *malformed;         /* Counts lists that pluck could not read; may be NULL. */
+    const struct sentiment_model *sentiment; /* Borrowed; NULL: the one in the program. */
 };
 
 struct eval;

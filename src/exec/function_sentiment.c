@@ -2,6 +2,12 @@
 #include "exec/kernel.h"
 #include "exec/sentiment.h"
 
+static const struct sentiment_model *model_of(const struct frame *frame)
+{
+    const struct sentiment_model *model = frame->context->sentiment;
+    return model != NULL ? model : &sentiment_builtin;
+}
+
 status sentiment_polarity_run(struct eval *eval, const struct frame *frame, struct column *out,
                               struct error *err)
 {
@@ -10,8 +16,11 @@ status sentiment_polarity_run(struct eval *eval, const struct frame *frame, stru
     TRY(kernel_start(eval, frame, operands, out, &finished, err));
     if (finished) return STATUS_OK;
     const struct text *texts = operands[0].column.texts;
+    const struct sentiment_model *model = model_of(frame);
+    struct sentiment_scratch scratch = {0};
     EACH_ROW(frame->selection, row, if (is_null_at(out->nulls, row)) continue;
-             out->doubles[row] = double_normal(sentiment_polarity(texts[row & operands[0].mask])););
+             out->doubles[row] = sentiment_polarity(
+                 sentiment_score(model, &scratch, texts[row & operands[0].mask])););
     return STATUS_OK;
 }
 
@@ -23,11 +32,14 @@ status sentiment_label_run(struct eval *eval, const struct frame *frame, struct 
     TRY(kernel_start(eval, frame, operands, out, &finished, err));
     if (finished) return STATUS_OK;
     const struct text *texts = operands[0].column.texts;
+    const struct sentiment_model *model = model_of(frame);
+    struct sentiment_scratch scratch = {0};
     bool has_band = eval->arg_count == 2;
-    EACH_ROW(frame->selection, row, if (is_null_at(out->nulls, row)) continue;
-             const double band =
-                 has_band ? operands[1].column.doubles[row & operands[1].mask] : -1.0;
-             out->texts[row] =
-                 sentiment_label(sentiment_polarity(texts[row & operands[0].mask]), band););
+    EACH_ROW(
+        frame->selection, row, if (is_null_at(out->nulls, row)) continue;
+        const double band = has_band ? operands[1].column.doubles[row & operands[1].mask] : -1.0;
+        out->texts[row] = sentiment_label(
+            sentiment_polarity(sentiment_score(model, &scratch, texts[row & operands[0].mask])),
+            band););
     return STATUS_OK;
 }

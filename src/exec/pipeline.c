@@ -157,7 +157,8 @@ static struct eval_context context_of(struct pipeline_run *run)
 {
     return (struct eval_context){.scalars = run->finished->scalars,
                                  .arena = &run->batch_arena,
-                                 .malformed = &run->counts.malformed};
+                                 .malformed = &run->counts.malformed,
+                                 .sentiment = run->finished->sentiment};
 }
 
 static status load_columns(struct pipeline_run *run, const struct op_run *op_run, uint32_t expr,

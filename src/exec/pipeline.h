@@ -28,6 +28,7 @@ enum { PIPELINE_ROWS = 2048 }; /* At most so many rows in one push. */
 struct finished {
     const struct value *scalars;
     const struct side_table *sides;
+    const struct sentiment_model *sentiment; /* Borrowed; NULL: the one in the program. */
     /* Looked at where few rows become many; either may be NULL. */
     const atomic_bool *stopped;   /* Another thread has failed. */
     const atomic_bool *cancelled; /* The user wants no more. */

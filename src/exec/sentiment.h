@@ -1,17 +1,39 @@
-/* sentiment.h - how kindly a text speaks, by a list of words.
+/* sentiment.h - how kindly a text speaks, by a small linear model of its words and word pairs.
  *
- * Words are runs of ASCII letters and apostrophes, without letter case and without apostrophes at
- * their ends. Each word of sentiment_words.txt adds its weight, with the opposite sign when the
- * word just before it is not, no, never or ends in n't. The list is part of the binary.
+ * The model is a table of weights (sentiment_model.h). Each feature of the text that is in it adds
+ * its weight once, however often the text has it; all is integer arithmetic, so that a text has
+ * the same score on every machine. docs/SENTIMENT.md says where the weights come from.
+ *
+ * Memory: none is allocated; the scratch is the caller's and zeroed once, before its first use.
+ * Threads: any, each with its own scratch; a model is read-only.
  */
 #ifndef EXEC_SENTIMENT_H
 #define EXEC_SENTIMENT_H
 
-#include "base/text.h"
+#include <stdint.h>
 
-/* The sum of the weights divided by the sum of their magnitudes: -1.0 to 1.0; 0.0 when the text has
- * none of the words. */
-double sentiment_polarity(struct text text);
+#include "base/text.h"
+#include "exec/sentiment_model.h"
+
+enum { SENTIMENT_MARKS_MAX = 256 };
+
+/* Which slots the text has used; all zero between texts. */
+struct sentiment_scratch {
+    uint64_t seen[SENTIMENT_SLOTS_MAX / 64];
+    /* The words of `seen` to clear, when they are few; the last is never looked at. */
+    uint16_t marks[SENTIMENT_MARKS_MAX + 1];
+};
+
+struct sentiment_score {
+    int64_t total;     /* The sum of the weights, */
+    int64_t magnitude; /* and of their absolute values. */
+};
+
+struct sentiment_score sentiment_score(const struct sentiment_model *model,
+                                       struct sentiment_scratch *scratch, struct text text);
+
+/* total / magnitude: -1.0 to 1.0; 0.0 when the text has nothing the model knows. */
+double sentiment_polarity(struct sentiment_score score);
 
 /* "neutral" up to `band` from 0.0 (a negative band: never), else "negative" or "positive". */
 struct text sentiment_label(double polarity, double band);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,18 +24,23 @@ static int bind_once(const struct addrinfo *address)
     return number;
 }
 
+static status look_up(const char *host, const char *service, struct addrinfo **out,
+                      struct error *err)
+{
+    struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    int problem = getaddrinfo(host, service, &hints, out);
+    if (problem == 0) return STATUS_OK;
+    return error_set(err, STATUS_IO, "the address %.200s is not known here: %s", host,
+                     gai_strerror(problem));
+}
+
 status address_check(const char *host, uint16_t port, struct error *err)
 {
     char service[8];
-    struct addrinfo hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found = NULL;
     (void)snprintf(service, sizeof service, "%u", (unsigned)port); /* Fits. */
-    int problem = getaddrinfo(host, service, &hints, &found);
-    if (problem != 0) {
-        return error_set(err, STATUS_IO, "the address %.200s is not known here: %s", host,
-                         gai_strerror(problem));
-    }
+    TRY(look_up(host, service, &found, err));
     int number = EADDRNOTAVAIL;
     for (const struct addrinfo *at = found; at != NULL && number != 0; at = at->ai_next) {
         number = bind_once(at);
@@ -54,4 +60,32 @@ status address_check(const char *host, uint16_t port, struct error *err)
         return error_set(err, STATUS_IO, "cannot listen on %.200s:%u: %s", host, (unsigned)port,
                          strerror_r(number, reason, sizeof reason));
     }
+}
+
+static bool is_loopback(const struct sockaddr *address)
+{
+    enum { LOOPBACK_NET = 127 };
+    if (address->sa_family == AF_INET) {
+        struct sockaddr_in v4;
+        memcpy(&v4, address, sizeof v4);
+        return ntohl(v4.sin_addr.s_addr) >> 24 == LOOPBACK_NET;
+    }
+    if (address->sa_family != AF_INET6) return false;
+    struct sockaddr_in6 v6;
+    memcpy(&v6, address, sizeof v6);
+    if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) return v6.sin6_addr.s6_addr[12] == LOOPBACK_NET;
+    return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+}
+
+status address_is_loopback(const char *host, bool *out, struct error *err)
+{
+    struct addrinfo *found = NULL;
+    TRY(look_up(host, NULL, &found, err));
+    bool all = true;
+    for (const struct addrinfo *at = found; at != NULL; at = at->ai_next) {
+        all = all && is_loopback(at->ai_addr);
+    }
+    freeaddrinfo(found);
+    *out = all;
+    return STATUS_OK;
 }

@@ -498,6 +498,18 @@ void broker_memory_delete(struct broker_memory *broker, const char *name)
     if (queue != NULL) queue_remove(broker, queue);
 }
 
+void broker_memory_depth(const struct broker_memory *broker, const char *name,
+                         uint64_t *out_messages, uint32_t *out_consumers)
+{
+    const struct queue *queue = queue_find(broker, name);
+    *out_messages = queue != NULL ? queue->ready_count : 0;
+    *out_consumers = 0;
+    const struct consumer *consumer = queue != NULL ? queue->consumers : NULL;
+    for (; consumer != NULL; consumer = consumer->next) {
+        (*out_consumers)++;
+    }
+}
+
 uint64_t broker_memory_count(const struct broker_memory *broker, const char *name)
 {
     uint64_t count = 0;

@@ -83,6 +83,9 @@ bool broker_memory_is_up(const struct broker_memory *broker);
 void broker_memory_purge(struct broker_memory *broker, const char *queue);
 void broker_memory_delete(struct broker_memory *broker, const char *queue);
 
+/* Messages that wait in a queue, and who takes from it; zeros of one that is not there. */
+void broker_memory_depth(const struct broker_memory *broker, const char *queue,
+                         uint64_t *out_messages, uint32_t *out_consumers);
 /* For tests: messages ready and unacknowledged in a queue (NULL: in all). */
 uint64_t broker_memory_count(const struct broker_memory *broker, const char *queue);
 

@@ -42,7 +42,9 @@ enum {
     PORT_FIRST = 20000,
     PORT_COUNT = 12000,
     PORT_TRIES = 200,
-    WORDS_SIZE = 400
+    WORDS_SIZE = 400,
+    SECRET_SIZE = 33, /* 128 bits as text. */
+    URI_SIZE = 384
 };
 
 struct ports {
@@ -55,7 +57,8 @@ struct broker_process {
     struct broker_process_options options;
     char *folder; /* Absolute, in the arena. */
     struct ports ports;
-    char uri[64];
+    char password[SECRET_SIZE];
+    char uri[URI_SIZE];
     struct spawn server;
     struct spawn epmd;
     struct arena arena;
@@ -103,6 +106,18 @@ static status write_small_file(struct broker_process *broker, const char *name, 
     return result;
 }
 
+/* Whole or not at all, and for its user only: it has a password. */
+static status write_uri(struct broker_process *broker, struct error *err)
+{
+    const char *path = file_path(broker->folder, TEXT_LITERAL("uri"), &broker->arena);
+    const char *aside = file_path(broker->folder, TEXT_LITERAL(".uri.part"), &broker->arena);
+    if (path == NULL || aside == NULL) return error_memory(err);
+    (void)unlink(aside); /* Somebody may have been killed while he wrote it. */
+    TRY(write_small_file(broker, ".uri.part", broker->uri, 0600, err));
+    if (rename(aside, path) == 0) return STATUS_OK;
+    return error_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+}
+
 static bool has_file(struct broker_process *broker, const char *name)
 {
     const char *path = file_path(broker->folder, text_of(name), &broker->arena);
@@ -134,10 +149,65 @@ static status choose_ports(struct broker_process *broker, struct error *err)
         return error_set(err, STATUS_IO, "found no free ports on 127.0.0.1 for the broker");
     }
     broker->ports = (struct ports){(uint16_t)amqp, (uint16_t)dist, (uint16_t)epmd};
-    snprintf(broker->uri, sizeof broker->uri, "amqp://guest:guest@127.0.0.1:%u", amqp);
     char line[64];
     snprintf(line, sizeof line, "%u %u %u\n", amqp, dist, epmd);
     return write_small_file(broker, "ports", line, 0644, err);
+}
+
+static status make_secret(char out[SECRET_SIZE], struct error *err)
+{
+    uint64_t parts[2];
+    if (getrandom(parts, sizeof parts, 0) != (ssize_t)sizeof parts) {
+        return error_set(err, STATUS_IO, "no random bytes from the system: %s", strerror(errno));
+    }
+    snprintf(out, SECRET_SIZE, "%016llx%016llx", (unsigned long long)parts[0],
+             (unsigned long long)parts[1]);
+    return STATUS_OK;
+}
+
+/* RabbitMQ makes the account when its data are made, so the password has to last as long. */
+static status choose_password(struct broker_process *broker, struct error *err)
+{
+    struct text text;
+    if (!has_file(broker, "password")) {
+        if (has_file(broker, "mnesia")) {
+            return error_set(err, STATUS_CORRUPT,
+                             "%s has a broker's data without their password: remove that folder",
+                             broker->folder);
+        }
+        TRY(make_secret(broker->password, err));
+        return write_small_file(broker, "password", broker->password, 0600, err);
+    }
+    const char *path = file_path(broker->folder, TEXT_LITERAL("password"), &broker->arena);
+    TRY(file_read_whole(path, SECRET_SIZE - 1, &broker->arena, &text, err));
+    if (text.size != SECRET_SIZE - 1) {
+        return error_set(err, STATUS_CORRUPT, "%s is damaged: remove the folder %s", path,
+                         broker->folder);
+    }
+    memcpy(broker->password, text.bytes, text.size);
+    return STATUS_OK;
+}
+
+static const char *broker_host(const struct broker_process *broker)
+{
+    return broker->options.host == NULL ? "127.0.0.1" : broker->options.host;
+}
+
+static void make_uri(struct broker_process *broker)
+{
+    const char *host = broker_host(broker);
+    bool is_ipv6 = strchr(host, ':') != NULL;
+    snprintf(broker->uri, sizeof broker->uri,
+             is_ipv6 ? "amqp://millrace:%s@[%.255s]:%u" : "amqp://millrace:%s@%.255s:%u",
+             broker->password, host, broker->ports.amqp);
+}
+
+/* What others call it need not be an address of this host: then it is all addresses. */
+static const char *listen_address(const char *host)
+{
+    if (strcmp(host, "localhost") == 0) return "127.0.0.1";
+    if (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0) return host;
+    return strchr(host, ':') != NULL ? "::" : "0.0.0.0";
 }
 
 static status make_subfolder(struct broker_process *broker, const char *name, struct error *err)
@@ -152,23 +222,24 @@ static status write_files(struct broker_process *broker, struct error *err)
 {
     TRY(make_subfolder(broker, "home", err));
     if (!has_file(broker, "home/.erlang.cookie")) {
-        uint64_t parts[2];
-        if (getrandom(parts, sizeof parts, 0) != (ssize_t)sizeof parts) {
-            return error_set(err, STATUS_IO, "no random bytes from the system: %s",
-                             strerror(errno));
-        }
-        char cookie[40];
-        snprintf(cookie, sizeof cookie, "%016llx%016llx", (unsigned long long)parts[0],
-                 (unsigned long long)parts[1]);
+        char cookie[SECRET_SIZE];
+        TRY(make_secret(cookie, err));
         TRY(write_small_file(broker, "home/.erlang.cookie", cookie, 0400, err));
     }
     /* With less space the broker blocks whoever publishes, and otherwise looks well: so no more
      * than its own default. */
-    TRY(write_small_file(broker, "rabbitmq.conf",
-                         "loopback_users = none\n"
-                         "disk_free_limit.absolute = 50MB\n"
-                         "log.console = false\n",
-                         0644, err));
+    struct buf settings = {0};
+    buf_put_string(&settings, "loopback_users = none\n"
+                              "disk_free_limit.absolute = 50MB\n"
+                              "log.console = false\n");
+    buf_format(&settings, "default_user = millrace\ndefault_pass = %s\n", broker->password);
+    if (broker->options.settings != NULL) buf_put_string(&settings, broker->options.settings);
+    buf_put_u8(&settings, 0);
+    status result = settings.failed ? error_memory(err)
+                                    : write_small_file(broker, "rabbitmq.conf",
+                                                       (const char *)settings.bytes, 0600, err);
+    buf_done(&settings);
+    TRY(result);
     return write_small_file(broker, "enabled_plugins", "[].\n", 0644, err);
 }
 
@@ -216,7 +287,7 @@ static void make_environment(const struct broker_process *broker, struct environ
     set_variable(environment, "ERL_CRASH_DUMP=%s/erl_crash.dump", folder);
     set_variable(environment, "RABBITMQ_CONF_ENV_FILE=/dev/null");
     set_variable(environment, "RABBITMQ_NODENAME=millrace@localhost");
-    set_variable(environment, "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1");
+    set_variable(environment, "RABBITMQ_NODE_IP_ADDRESS=%s", listen_address(broker_host(broker)));
     set_variable(environment, "RABBITMQ_NODE_PORT=%u", broker->ports.amqp);
     set_variable(environment, "RABBITMQ_DIST_PORT=%u", broker->ports.dist);
     set_variable(environment, "RABBITMQ_MNESIA_BASE=%s/mnesia", folder);
@@ -282,6 +353,7 @@ static status wait_until_it_answers(struct broker_process *broker, struct error 
     double until = clock_seconds() + deadline_ms / 1000.0;
     char words[WORDS_SIZE];
     while (!bus_amqp_probe(broker->uri, 1000)) {
+        if (broker->options.waiting != NULL) broker->options.waiting(broker->options.context);
         if (broker->options.cancelled != NULL && atomic_load(broker->options.cancelled)) {
             return error_set(err, STATUS_CANCELLED, "stopped while the broker was starting");
         }
@@ -305,15 +377,16 @@ static status wait_until_it_answers(struct broker_process *broker, struct error 
 status broker_process_restart(struct broker_process *broker, struct error *err)
 {
     if (bus_amqp_probe(broker->uri, 1000)) {
-        return error_set(err, STATUS_IO,
-                         "a broker answers on 127.0.0.1:%u already; stop it, or use another folder "
-                         "than %s",
-                         broker->ports.amqp, broker->folder);
+        return error_set(
+            err, STATUS_IO,
+            "a broker answers on %s:%u already; stop it, or use another folder than %s",
+            broker_host(broker), broker->ports.amqp, broker->folder);
     }
     TRY(start_epmd(broker, err));
     const char *const argv[] = {server_path, NULL};
     TRY(start_child(broker, argv, &broker->server, err));
     status result = wait_until_it_answers(broker, err);
+    if (result == STATUS_OK) result = write_uri(broker, err);
     if (result != STATUS_OK) broker_process_kill(broker);
     return result;
 }
@@ -334,7 +407,13 @@ static status prepare(struct broker_process *broker, struct error *err)
     }
     broker->folder = arena_copy_string(&broker->arena, text_of(path));
     if (broker->folder == NULL) return error_memory(err);
+    /* What RabbitMQ makes of its configuration has the password, and the mode of any file. */
+    if (chmod(path, S_IRWXU) != 0) {
+        return error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
+    }
     TRY(choose_ports(broker, err));
+    TRY(choose_password(broker, err));
+    make_uri(broker);
     return write_files(broker, err);
 }
 
@@ -363,6 +442,11 @@ pid_t broker_process_pid(const struct broker_process *broker)
 const char *broker_process_uri(const struct broker_process *broker)
 {
     return broker->uri;
+}
+
+bool broker_process_answers(struct broker_process *broker, uint32_t timeout_ms)
+{
+    return !broker_process_has_ended(broker) && bus_amqp_probe(broker->uri, timeout_ms);
 }
 
 bool broker_process_has_ended(struct broker_process *broker)

@@ -6,7 +6,7 @@
  * when a connection ends is delivered again, to anybody. Messages may be lost with the broker,
  * doubled, and overtaken: whoever needs more than that numbers what he sends.
  *
- *     open -> (send | acknowledge | revoke | work)* -> close
+ *     open -> (send | acknowledge | revoke | work | measure)* -> close
  *
  * The bus connects by itself, again and again. What was sent and not yet confirmed when a
  * connection is lost is published again on the next one.
@@ -42,7 +42,15 @@ enum bus_event_kind {
     BUS_CONFIRMED, /* The broker has the message with `token`. */
     BUS_RETURNED,  /* No such queue: the message with `token` is gone. */
     BUS_BLOCKED,   /* The broker has an alarm and takes nothing for now. */
-    BUS_UNBLOCKED
+    BUS_UNBLOCKED,
+    BUS_MEASURED /* `bytes` are struct bus_depth, one of each queue. */
+};
+
+/* How long a queue is. */
+struct bus_depth {
+    char name[80];     /* inbox.NODE or work.K */
+    uint64_t messages; /* That wait; not those that somebody has in hand. */
+    uint32_t consumers;
 };
 
 struct bus_event {
@@ -74,6 +82,7 @@ struct bus_class {
     void (*acknowledge)(struct bus *bus, uint64_t delivery);
     void (*revoke)(struct bus *bus, uint64_t token);
     void (*work)(struct bus *bus, bool wanted);
+    void (*measure)(struct bus *bus);
     void (*close)(struct bus *bus, uint32_t deadline_ms);
 };
 
@@ -102,6 +111,12 @@ static inline void bus_revoke(struct bus *bus, uint64_t token)
 static inline void bus_work(struct bus *bus, bool wanted)
 {
     bus->class->work(bus, wanted);
+}
+/* Asks how long all queues are: BUS_MEASURED tells, unless the connection is lost before. Whoever
+ * asks again before that gets one answer; the broker is asked once a second at most. */
+static inline void bus_measure(struct bus *bus)
+{
+    bus->class->measure(bus);
 }
 /* Sends what waits, acknowledges, closes; gives up after the deadline. NULL is fine. */
 static inline void bus_close(struct bus *bus, uint32_t deadline_ms)

@@ -30,6 +30,14 @@ static const char *const *copy_strings(struct arena *arena, const char *const *s
     return copies;
 }
 
+/* NULL stays NULL. */
+static status copy_path(struct arena *arena, const char **path, struct error *err)
+{
+    if (*path == NULL) return STATUS_OK;
+    *path = arena_copy_string(arena, text_of(*path));
+    return *path == NULL ? error_memory(err) : STATUS_OK;
+}
+
 static status copy_options(const struct bus_amqp_options *options, struct arena *arena,
                            struct bus_amqp_options *out, struct error *err)
 {
@@ -38,6 +46,9 @@ static status copy_options(const struct bus_amqp_options *options, struct arena 
     out->node = options->node == NULL ? "" : arena_copy_string(arena, text_of(options->node));
     out->nodes = copy_strings(arena, options->nodes, options->node_count);
     if (out->cluster == NULL || out->node == NULL || out->nodes == NULL) return error_memory(err);
+    TRY(copy_path(arena, &out->ca, err));
+    TRY(copy_path(arena, &out->certificate, err));
+    TRY(copy_path(arena, &out->key, err));
     if (out->heartbeat_s == 0) out->heartbeat_s = HEARTBEAT_S;
     if (out->limits.deadline_ms == 0) out->limits.deadline_ms = DEADLINE_MS;
     return rabbit_queue_check(out, err);
@@ -53,6 +64,9 @@ static status parse_brokers(const struct bus_amqp_options *options, struct arena
     if (uris == NULL) return error_memory(err);
     for (uint32_t i = 0; i < options->broker_count; i++) {
         TRY(rabbit_uri_parse(options->brokers[i], arena, &uris[i], err));
+        if (!uris[i].is_tls) continue;
+        struct rabbit_tls tls = {options->ca, options->certificate, options->key};
+        TRY(rabbit_tls_check(&tls, err));
     }
     *out = uris;
     return STATUS_OK;
@@ -97,6 +111,15 @@ static void amqp_work(struct bus *base, bool wanted)
     rabbit_bus_wake(bus, RABBIT_CONSUMER);
 }
 
+static void amqp_measure(struct bus *base)
+{
+    struct rabbit_bus *bus = (struct rabbit_bus *)base;
+    pthread_mutex_lock(&bus->lock);
+    bus->wants_measure = true;
+    pthread_mutex_unlock(&bus->lock);
+    rabbit_bus_wake(bus, RABBIT_CONSUMER);
+}
+
 static void free_all(struct rabbit_bus *bus)
 {
     for (int side = 0; side < RABBIT_SIDES; side++) {
@@ -132,6 +155,7 @@ static const struct bus_class amqp_class = {
     .acknowledge = amqp_acknowledge,
     .revoke = amqp_revoke,
     .work = amqp_work,
+    .measure = amqp_measure,
     .close = amqp_close,
 };
 
@@ -236,7 +260,8 @@ static status connect_any(const struct bus_amqp_options *options, const struct r
 {
     struct rabbit_options wanted = {.deadline_ms = options->limits.deadline_ms,
                                     .heartbeat_s = options->heartbeat_s,
-                                    .name = options->node};
+                                    .name = options->node,
+                                    .tls = {options->ca, options->certificate, options->key}};
     status result = STATUS_OK;
     for (uint32_t i = 0; i < options->broker_count; i++) {
         result = rabbit_connect(&uris[i], &wanted, out, err);

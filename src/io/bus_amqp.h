@@ -35,11 +35,14 @@ struct bus_amqp_options {
     const char *node;         /* Whose inbox this bus takes from. */
     const char *const *nodes; /* All nodes of the cluster, this one included. */
     uint32_t node_count;
-    const char *const *brokers; /* amqp://user:password@host:port/vhost */
+    const char *const *brokers; /* amqp://user:password@host:port/vhost, or amqps */
     uint32_t broker_count;
     uint32_t work_count;
     struct bus_limits limits;
     uint32_t heartbeat_s; /* 0: 5. */
+    const char *ca;       /* PEM files for amqps: who vouches for brokers (NULL: those whom the */
+    const char *certificate; /* system trusts); who we are, if they want to know, */
+    const char *key;         /* and its key. */
     enum bus_amqp_queues queues;
     uint64_t seed; /* Of the jitter of delays. */
 };

@@ -20,6 +20,7 @@ struct bus_memory {
     uint64_t connection; /* 0: none. */
     bool is_working;
     bool wants_work;
+    bool wants_measure;
     bool is_closing;
     struct arena arena;
 };
@@ -100,6 +101,36 @@ static void follow_work(struct bus_memory *memory)
             broker_memory_cancel(memory->broker, memory->connection, name);
         }
     }
+}
+
+static void add_depth(const struct bus_memory *memory, const struct bus_address *address,
+                      struct buf *out)
+{
+    char name[BUS_MEMORY_NAME_SIZE];
+    struct bus_depth depth = {0};
+    bus_memory_name(memory->options.cluster, address, name);
+    (void)snprintf(depth.name, sizeof depth.name, "%.79s",
+                   name + strlen(memory->options.cluster) + 1);
+    broker_memory_depth(memory->broker, name, &depth.messages, &depth.consumers);
+    buf_put(out, &depth, sizeof depth);
+}
+
+static bool measure(struct bus_memory *memory)
+{
+    if (!memory->wants_measure) return false;
+    memory->wants_measure = false;
+    declare_all(memory); /* As over AMQP, where declaring again is how one asks. */
+    struct bus_event event = {.kind = BUS_MEASURED};
+    for (uint32_t i = 0; i < memory->options.node_count; i++) {
+        struct bus_address address = {.kind = BUS_INBOX, .node = text_of(memory->options.nodes[i])};
+        add_depth(memory, &address, &event.bytes);
+    }
+    for (uint32_t i = 0; i < memory->options.work_count; i++) {
+        struct bus_address address = {.kind = BUS_WORK, .work = i};
+        add_depth(memory, &address, &event.bytes);
+    }
+    tell(memory, &event);
+    return true;
 }
 
 static bool connect_again(struct bus_memory *memory)
@@ -198,7 +229,8 @@ bool bus_memory_pump(struct bus *bus, uint64_t choice)
     }
     if (memory->connection == 0) return connect_again(memory);
     follow_work(memory);
-    bool any = publish_one(memory);
+    bool any = measure(memory);
+    if (publish_one(memory)) any = true;
     if (take_action(memory, choice)) any = true;
     if (memory->connection != 0 && send_acks(memory)) any = true;
     ASSERT(!outbox_failed(memory->outbox) && !inbox_failed(memory->inbox));
@@ -232,6 +264,11 @@ static void memory_bus_work(struct bus *bus, bool wanted)
     ((struct bus_memory *)bus)->wants_work = wanted;
 }
 
+static void memory_bus_measure(struct bus *bus)
+{
+    ((struct bus_memory *)bus)->wants_measure = true;
+}
+
 static void memory_free_all(struct bus_memory *memory)
 {
     outbox_destroy(memory->outbox);
@@ -259,6 +296,7 @@ static const struct bus_class memory_bus_class = {
     .acknowledge = memory_bus_acknowledge,
     .revoke = memory_bus_revoke,
     .work = memory_bus_work,
+    .measure = memory_bus_measure,
     .close = memory_bus_close,
 };
 

@@ -6,9 +6,11 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "io/curl_library.h"
+#include "io/secret_file.h"
 
 enum { LOW_SPEED_BYTES = 1, TRANSFER_BUFFER = 256 * 1024 };
 
@@ -47,6 +49,23 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
     return answer->failed ? 0 : total;
 }
 
+/* libcurl says what went wrong, and not always what that means here. */
+static const char *hint(const struct http_client *client, CURLcode code)
+{
+    switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return client->options.ca == NULL
+                   ? "; a certificate that no public authority has signed needs its CA to be given"
+                   : "; is this the CA that signed it, and the host it was made out for?";
+    case CURLE_SSL_CONNECT_ERROR:
+        return "; does it speak https, or http only?";
+    case CURLE_GOT_NOTHING:
+        return "; does it speak http, or https only?";
+    default:
+        return "";
+    }
+}
+
 static void explain_failure(const struct http_client *client, const struct call *call,
                             CURLcode code, struct error *err)
 {
@@ -57,7 +76,7 @@ static void explain_failure(const struct http_client *client, const struct call 
         (void)error_set(err, STATUS_MEMORY, "out of memory");
     } else {
         const char *reason = call->reason[0] != '\0' ? call->reason : curl_easy_strerror(code);
-        (void)error_set(err, STATUS_IO, "%s", reason);
+        (void)error_set(err, STATUS_IO, "%s%s", reason, hint(client, code));
     }
 }
 
@@ -146,6 +165,21 @@ static bool all_well(const CURLcode *codes, size_t count)
         if (codes[i] != CURLE_OK) return false;
     }
     return true;
+}
+
+static bool set_trust(const struct http_client *client, CURL *easy)
+{
+    const struct http_client_options *options = &client->options;
+    CURLcode codes[] = {
+        curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2),
+        curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L),
+        curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, options->any_name ? 0L : 2L),
+    };
+    if (!all_well(codes, sizeof codes / sizeof codes[0])) return false;
+    /* Who names a CA does not mean all others as well. */
+    return options->ca == NULL ||
+           (curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca) == CURLE_OK &&
+            curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK);
 }
 
 /* Strings are copied by libcurl; the body is not. */
@@ -239,6 +273,7 @@ static bool take_done(struct http_client *client, struct http_done *out_done)
         read_answer(call, out_done);
     } else {
         out_done->failed = true;
+        out_done->is_distrusted = code == CURLE_PEER_FAILED_VERIFICATION;
         explain_failure(client, call, code, &out_done->error);
     }
     call_destroy(client, call);
@@ -254,12 +289,25 @@ static status check_multi(CURLMcode code, struct error *err)
 
 /* ---- the public face ---- */
 
+/* Before the first call fails for it. */
+static status check_ca(const char *path, struct error *err)
+{
+    struct arena arena = {0};
+    struct text ignored;
+    status result = secret_file_read_certificates(path, &arena, &ignored, err);
+    arena_done(&arena);
+    /* To try again later, as with what is not there on the network, would be of no use. */
+    if (result == STATUS_IO) result = err->code = STATUS_USAGE;
+    return result;
+}
+
 status http_client_open(const struct http_client_options *options, struct http_client **out_client,
                         struct error *err)
 {
     ASSERT(options->call_limit > 0);
     ASSERT(options->body_limit > 0);
     TRY(curl_library_prepare(err));
+    if (options->ca != NULL) TRY(check_ca(options->ca, err));
     struct http_client *client = memory_alloc(NULL, sizeof *client);
     if (client == NULL) return error_memory(err);
     *client = (struct http_client){.options = *options, .multi = curl_multi_init()};
@@ -291,8 +339,8 @@ status http_client_start(struct http_client *client, uint64_t id, const struct h
     if (call == NULL) return error_memory(err);
     struct buf scratch = {0};
     status result = STATUS_OK;
-    if (!set_limits(client, call, what->timeout_ms) || !set_request(call->easy, what, &scratch) ||
-        !set_headers(call, what)) {
+    if (!set_limits(client, call, what->timeout_ms) || !set_trust(client, call->easy) ||
+        !set_request(call->easy, what, &scratch) || !set_headers(call, what)) {
         result = error_memory(err);
     }
     buf_done(&scratch);

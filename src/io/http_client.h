@@ -4,7 +4,7 @@
  *
  * Connections are kept and used again. Nothing is tried a second time here but a call on a kept
  * connection that turns out to be closed; redirects are not followed. HTTP/1.1, http and https
- * only.
+ * only, the latter with TLS 1.2 or later and a certificate that is checked.
  *
  * Threads: one owner; only wake may be called by others.
  * Memory: what is in a call is copied but for the body, which is borrowed until the call is done,
@@ -32,6 +32,10 @@ struct http_client_options {
     size_t body_limit;             /* Of one answer. */
     const char *user_agent;        /* A literal. */
     bool use_proxy;                /* As the environment says; else never one. */
+    const char *ca;                /* PEM file: who vouches for https servers; borrowed. NULL: those
+                                      that the system trusts. */
+    bool any_name;                 /* The certificate may be for another host: for those who know
+                                      it, and have it as `ca`. */
 };
 
 struct http_call {
@@ -48,6 +52,7 @@ struct http_done {
     uint64_t id;
     bool failed;        /* There is no answer, or not all of it: `error` says why. */
     struct error error; /* STATUS_LIMIT, STATUS_MEMORY: the answer was too large. Else STATUS_IO. */
+    bool is_distrusted; /* It failed since the server's certificate is not to be trusted. */
     uint32_t status;
     uint32_t retry_after_ms; /* 0: not said. */
     char content_type[HTTP_TYPE_SIZE];
@@ -56,6 +61,7 @@ struct http_done {
 
 struct http_client;
 
+/* STATUS_USAGE: the CA file is of no use. */
 MUST_USE status http_client_open(const struct http_client_options *options,
                                  struct http_client **out_client, struct error *err);
 /* The id is the caller's, and not that of another call under way. */

@@ -1,18 +1,8 @@
-/* http_server.c - libmicrohttpd speaks HTTP; here are the limits, and the waiting for replies.
+/* http_server.c - libmicrohttpd speaks HTTP; here are its daemon, the thread, and the sweep.
  *
  * The library is driven from one thread of ours (it has no threads itself), so everything about
- * connections happens there: the library's callbacks, and between them the sweep, which looks for
- * clients that are too slow or have hung up. Only the step from waiting to answered is taken by
- * other threads; that is what the lock is for.
- *
- * Each connection has a slot, and goes round in it:
- *
- *     free -> idle -> reading -> waiting -> answered -> sending -> idle -> ... -> free
- *                        |          `-----> lost ------------------^
- *                        `-----------------------------> sending (refused by ourselves)
- *
- * While waiting, the connection is suspended: the library does not look at it, and so neither sees
- * that the client hangs up. The sweep does, and resumes it as lost.
+ * connections happens there: the library's callbacks (http_exchange.c), and between them the sweep,
+ * which looks for clients that are too slow or have hung up.
  *
  * The thread waits for the library's epoll and for an eventfd of ours. The latter is for what the
  * library sees only when it is run: resumed connections, and room below the connection limit.
@@ -27,476 +17,42 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/assert.h"
-#include "io/clock.h"
+#include "io/http_exchange.h"
+#include "io/http_slot.h"
+#include "io/secret_file.h"
 #include "io/socket_linger.h"
 
 enum {
     SWEEP_MS = 50,
     CLOSE_MS = 1000,
-    BUSY_RETRY_MS = 1000,
     SLOTS_SPARE = 8, /* The library counts a connection a little longer than its slot is used. */
     SLOTS_MAX = 1 << 20
 };
 
-enum slot_state {
-    SLOT_FREE,
-    SLOT_IDLE,     /* Connected, between requests; perhaps part of a request line has come. */
-    SLOT_READING,  /* From the request line to the last byte of the body. */
-    SLOT_WAITING,  /* The listener has the request; the connection is suspended. */
-    SLOT_ANSWERED, /* The reply is there, the server's thread will take it. */
-    SLOT_LOST,     /* The client is gone, the server's thread will close. */
-    SLOT_SENDING,
-    SLOT_STATES
-};
-
-#define TO(state) (1u << (state))
-static const unsigned moves[SLOT_STATES] = {
-    [SLOT_FREE] = TO(SLOT_IDLE),
-    [SLOT_IDLE] = TO(SLOT_READING) | TO(SLOT_FREE),
-    [SLOT_READING] = TO(SLOT_WAITING) | TO(SLOT_SENDING) | TO(SLOT_IDLE),
-    [SLOT_WAITING] = TO(SLOT_ANSWERED) | TO(SLOT_LOST),
-    [SLOT_ANSWERED] = TO(SLOT_SENDING) | TO(SLOT_IDLE),
-    [SLOT_LOST] = TO(SLOT_IDLE),
-    [SLOT_SENDING] = TO(SLOT_IDLE),
-};
-
-struct slot {
-    enum slot_state state;
-    struct MHD_Connection *connection;
-    int socket;
-    uint64_t since_ms; /* When it came into its state. */
-    uint64_t serial;   /* Of the request that waits. */
-    bool begun;        /* The headers have been looked at. */
-    uint32_t refusal;  /* This status will be the answer, the body is thrown away; 0: none. */
-    size_t discarded;  /* Bytes of a refused body. */
-    struct buf uri;    /* Raw; kept from request to request. */
-    struct http_request request; /* Until the listener gets it. */
-    struct http_reply reply;
-};
-
-struct http_server {
-    struct http_server_options options;
-    struct http_listener *listener;
-    struct MHD_Daemon *daemon;
-    int epoll_fd; /* The library's, borrowed. */
-    int wake_fd;  /* An eventfd, readable when the thread has to look round at once. */
-    uint16_t port;
-    pthread_t thread;
-    bool has_thread;
-    bool has_lock;
-    pthread_mutex_t lock; /* Of the slots' states, serials and replies. */
-    atomic_bool stopping;
-    atomic_bool closing;
-    uint64_t next_serial;
-    uint32_t slot_count;
-    uint32_t next_slot; /* Where to look for a free one. */
-    struct slot *slots;
-    struct pollfd *polls; /* Room for all slots. */
-    uint32_t *poll_slots; /* Which slot each is about. */
-    struct socket_linger linger;
-};
-
-static uint64_t now_ms(void)
-{
-    return (uint64_t)(clock_seconds() * 1000.0);
-}
-
-static void wake(struct http_server *server)
-{
-    int failure = eventfd_write(server->wake_fd, 1);
-    ASSERT(failure == 0 || errno == EAGAIN); /* Full: readable as well. */
-}
-
-/* ---- slots ---- */
-
-static void lock(struct http_server *server)
-{
-    int failure = pthread_mutex_lock(&server->lock);
-    ASSERT(failure == 0);
-}
-
-static void unlock(struct http_server *server)
-{
-    int failure = pthread_mutex_unlock(&server->lock);
-    ASSERT(failure == 0);
-}
-
-static void slot_move_locked(struct slot *slot, enum slot_state state)
-{
-    ASSERT((moves[slot->state] & TO(state)) != 0);
-    slot->state = state;
-    slot->since_ms = now_ms();
-}
-
-static void slot_move(struct http_server *server, struct slot *slot, enum slot_state state)
-{
-    lock(server);
-    slot_move_locked(slot, state);
-    unlock(server);
-}
-
-static enum slot_state slot_state(struct http_server *server, const struct slot *slot)
-{
-    lock(server);
-    enum slot_state state = slot->state;
-    unlock(server);
-    return state;
-}
-
-/* From one state to another if it is still in the first. */
-static bool slot_leave(struct http_server *server, struct slot *slot, enum slot_state from,
-                       enum slot_state to)
-{
-    lock(server);
-    bool moved = slot->state == from;
-    if (moved) slot_move_locked(slot, to);
-    unlock(server);
-    return moved;
-}
-
-static uint64_t slot_id(const struct http_server *server, const struct slot *slot)
-{
-    return slot->serial * server->slot_count + (uint64_t)(slot - server->slots);
-}
-
-/* A free one, now idle; or NULL. */
-static struct slot *slot_take(struct http_server *server)
-{
-    struct slot *taken = NULL;
-    lock(server);
-    for (uint32_t i = 0; i < server->slot_count && taken == NULL; i++) {
-        uint32_t index = (server->next_slot + i) % server->slot_count;
-        if (server->slots[index].state != SLOT_FREE) continue;
-        server->next_slot = index + 1;
-        taken = &server->slots[index];
-        slot_move_locked(taken, SLOT_IDLE);
-    }
-    unlock(server);
-    return taken;
-}
-
-/* Whoever has moved it out of its waiting, and nobody else: so the connection is there. */
-static void slot_resume(struct http_server *server, struct slot *slot)
-{
-    MHD_resume_connection(slot->connection);
-    wake(server);
-}
-
-/* The end of a request, however it went. */
-static void slot_end_request(struct http_server *server, struct slot *slot)
-{
-    slot_move(server, slot, SLOT_IDLE);
-    http_request_done(&slot->request);
-    buf_done(&slot->reply.body);
-    slot->reply = (struct http_reply){0};
-    slot->begun = false;
-    slot->refusal = 0;
-    slot->discarded = 0;
-    buf_reset(&slot->uri);
-}
-
-/* ---- replies ---- */
-
-/* MHD_NO: the connection is closed without one. */
-static enum MHD_Result queue_reply(struct http_server *server, struct slot *slot)
-{
-    const struct http_reply *reply = &slot->reply;
-    /* The body stays in the slot until the request has ended, and the response does not live
-     * longer than that. */
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        reply->body.size, reply->body.bytes, MHD_RESPMEM_PERSISTENT);
-    if (response == NULL) return MHD_NO;
-
-    const char *type = reply->content_type;
-    if (type == NULL) type = "application/octet-stream";
-    bool whole = MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES;
-    if (reply->retry_after_ms != 0) {
-        char seconds[16];
-        (void)snprintf(seconds, sizeof seconds, "%" PRIu32, (reply->retry_after_ms - 1) / 1000 + 1);
-        whole = whole &&
-                MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds) == MHD_YES;
-    }
-    if (atomic_load(&server->stopping)) {
-        whole = whole &&
-                MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
-    }
-    enum MHD_Result result = MHD_NO;
-    if (whole) result = MHD_queue_response(slot->connection, reply->status, response);
-    MHD_destroy_response(response);
-    if (result == MHD_YES) slot_move(server, slot, SLOT_SENDING);
-    return result;
-}
-
-static const char *refusal_body(uint32_t code)
-{
-    switch (code) {
-    case MHD_HTTP_BAD_REQUEST:
-        return "{\"error\":{\"code\":\"input\",\"message\":\"the request is malformed\"}}\n";
-    case MHD_HTTP_CONTENT_TOO_LARGE:
-        return "{\"error\":{\"code\":\"limit\",\"message\":\"the body is too large\"}}\n";
-    default:
-        return "{\"error\":{\"code\":\"limit\","
-               "\"message\":\"the server takes no requests at the moment\"}}\n";
-    }
-}
-
-/* Answers by ourselves. A body that can't be written for want of memory is left out. */
-static void make_refusal(struct http_reply *reply, uint32_t code)
-{
-    *reply = (struct http_reply){.status = code, .content_type = "application/json"};
-    if (code == MHD_HTTP_SERVICE_UNAVAILABLE) reply->retry_after_ms = BUSY_RETRY_MS;
-    buf_put_string(&reply->body, refusal_body(code));
-}
-
-static enum MHD_Result queue_refusal(struct http_server *server, struct slot *slot)
-{
-    make_refusal(&slot->reply, slot->refusal);
-    return queue_reply(server, slot);
-}
-
-/* ---- requests ---- */
-
-/* What decides where a body ends. Two such headers are two opinions, and somebody between us and
- * the client may have the other one. */
-struct framing {
-    uint32_t length_count;
-    uint32_t encoding_count;
-    bool is_unknown;
-};
-
-static enum MHD_Result look_at_framing(void *context, enum MHD_ValueKind kind, const char *key,
-                                       const char *value)
-{
-    struct framing *framing = context;
-    (void)kind;
-    if (strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0) {
-        framing->length_count++;
-    } else if (strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0) {
-        framing->encoding_count++;
-        if (value == NULL || strcasecmp(value, "chunked") != 0) framing->is_unknown = true;
-    }
-    return MHD_YES;
-}
-
-static bool is_framed_well(struct MHD_Connection *connection)
-{
-    struct framing framing = {0};
-    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, look_at_framing, &framing);
-    return framing.length_count + framing.encoding_count <= 1 && !framing.is_unknown;
-}
-
-static const char *header_value(struct MHD_Connection *connection, const char *name)
-{
-    const char *value = NULL;
-    if (name != NULL) value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
-    return value != NULL ? value : "";
-}
-
-/* Room for it has been reserved, so that texts stay where they are. */
-static struct text put_head(struct buf *head, struct text text)
-{
-    struct text copy = {(const char *)head->bytes + head->size, text.size};
-    buf_put_text(head, text);
-    return copy;
-}
-
-/* The path is taken from the request line: the library's is decoded, and what is decoded twice is
- * something else. */
-static bool build_head(struct http_server *server, struct slot *slot, struct text method)
-{
-    struct text values[HTTP_HEADERS_MAX];
-    struct text path = {(const char *)slot->uri.bytes, (uint32_t)slot->uri.size};
-    struct text query = {"", 0};
-    const char *mark = path.size > 0 ? memchr(path.bytes, '?', path.size) : NULL;
-    if (mark != NULL) {
-        query = (struct text){mark + 1, (uint32_t)(path.bytes + path.size - mark - 1)};
-        path.size = (uint32_t)(mark - path.bytes);
-    }
-    size_t size = (size_t)method.size + path.size + query.size + 1;
-    for (uint32_t i = 0; i < HTTP_HEADERS_MAX; i++) {
-        values[i] = text_of(header_value(slot->connection, server->options.header_names[i]));
-        size += values[i].size;
-    }
-    struct http_request *request = &slot->request;
-    if (!buf_reserve(&request->head, size)) return false;
-    request->method = put_head(&request->head, method);
-    request->path = put_head(&request->head, path);
-    request->query = put_head(&request->head, query);
-    for (uint32_t i = 0; i < HTTP_HEADERS_MAX; i++) {
-        request->headers[i] = put_head(&request->head, values[i]);
-    }
-    return true;
-}
-
-/* A path with an encoded zero byte looks shorter than it is once it is decoded. */
-static bool has_encoded_zero(const struct buf *uri)
-{
-    if (uri->size == 0) return false;
-    const char *mark = memchr(uri->bytes, '?', uri->size);
-    size_t size = mark != NULL ? (size_t)(mark - (const char *)uri->bytes) : uri->size;
-    return memmem(uri->bytes, size, "%00", 3) != NULL;
-}
-
-/* The library has checked that it is a number. */
-static uint64_t declared_length(struct MHD_Connection *connection)
-{
-    return strtoull(header_value(connection, MHD_HTTP_HEADER_CONTENT_LENGTH), NULL, 10);
-}
-
-/* All headers are there: decides whether the body is wanted. A refusal of a body of decent size is
- * sent after it, so that the connection can be kept. */
-static enum MHD_Result begin_request(struct http_server *server, struct slot *slot,
-                                     struct text method)
-{
-    struct MHD_Connection *connection = slot->connection;
-    uint64_t length = declared_length(connection);
-    struct buf *body = &slot->request.body;
-    *body = (struct buf){.limit = server->options.body_limit, .budget = server->options.bodies};
-    slot->begun = true;
-    bool at_once = header_value(connection, MHD_HTTP_HEADER_EXPECT)[0] != '\0';
-    if (!is_framed_well(connection) || has_encoded_zero(&slot->uri)) {
-        slot->refusal = MHD_HTTP_BAD_REQUEST;
-        at_once = true;
-    } else if (length > server->options.body_limit) {
-        slot->refusal = MHD_HTTP_CONTENT_TOO_LARGE;
-        at_once = true;
-    } else if (atomic_load(&server->stopping) || slot->uri.failed ||
-               !build_head(server, slot, method) ||
-               (length > 0 && !buf_reserve(body, (size_t)length))) {
-        slot->refusal = MHD_HTTP_SERVICE_UNAVAILABLE;
-    }
-    if (slot->refusal != 0) http_request_done(&slot->request);
-    return slot->refusal != 0 && at_once ? queue_refusal(server, slot) : MHD_YES;
-}
-
-static enum MHD_Result take_body(struct http_server *server, struct slot *slot, const char *bytes,
-                                 size_t size)
-{
-    struct buf *body = &slot->request.body;
-    if (slot->refusal == 0) {
-        bool fits = size <= server->options.body_limit - body->size;
-        buf_put(body, bytes, size);
-        if (!body->failed) return MHD_YES;
-        slot->refusal = fits ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_CONTENT_TOO_LARGE;
-        http_request_done(&slot->request);
-    }
-    slot->discarded += size;
-    if (slot->discarded <= server->options.body_limit) return MHD_YES;
-    /* Only a body sent in chunks gets here. Who does not end is not worth a last word. */
-    (void)shutdown(slot->socket, SHUT_RDWR); /* Fails when it is shut already. */
-    return MHD_NO;
-}
-
-static enum MHD_Result hand_over(struct http_server *server, struct slot *slot)
-{
-    struct http_request request = slot->request;
-    slot->request = (struct http_request){0};
-    /* Before anybody can reply. */
-    MHD_suspend_connection(slot->connection);
-    lock(server);
-    slot->serial = server->next_serial++;
-    request.id = slot_id(server, slot);
-    slot_move_locked(slot, SLOT_WAITING);
-    unlock(server);
-    server->listener->request(server->listener, &request);
-    return MHD_YES;
-}
-
-/* ---- what the library calls ---- */
-
-static struct slot *slot_of(struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info != NULL ? info->socket_context : NULL;
-}
-
-static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
-                          enum MHD_ConnectionNotificationCode code)
-{
-    struct http_server *server = context;
-    struct slot *slot = *socket_context;
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        wake(server); /* For the clients that wait to be accepted. */
-        if (slot == NULL) return;
-        if (slot->state != SLOT_IDLE) slot_end_request(server, slot);
-        buf_done(&slot->uri);
-        slot->connection = NULL;
-        socket_linger_add(&server->linger, slot->socket, now_ms());
-        slot_move(server, slot, SLOT_FREE);
-        return;
-    }
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    slot = info != NULL ? slot_take(server) : NULL;
-    if (slot == NULL) return; /* Its first request is its end. */
-    slot->connection = connection;
-    slot->socket = info->connect_fd;
-    slot->uri = (struct buf){.limit = server->options.header_limit};
-    *socket_context = slot;
-}
-
-/* The request line is there. What this returns is what `on_request` finds as its own. */
-static void *on_request_line(void *context, const char *uri, struct MHD_Connection *connection)
-{
-    struct slot *slot = slot_of(connection);
-    if (slot == NULL) return NULL;
-    slot_move(context, slot, SLOT_READING);
-    buf_put_string(&slot->uri, uri);
-    return slot;
-}
-
-static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
-                                  const char *method, const char *version, const char *bytes,
-                                  size_t *size, void **request_context)
-{
-    struct http_server *server = context;
-    struct slot *slot = *request_context;
-    (void)connection, (void)url, (void)version;
-    if (slot == NULL) return MHD_NO;
-    switch (slot_state(server, slot)) {
-    case SLOT_READING:
-        if (!slot->begun) return begin_request(server, slot, text_of(method));
-        if (*size > 0) {
-            size_t given = *size;
-            *size = 0;
-            return take_body(server, slot, bytes, given);
-        }
-        if (slot->refusal != 0) return queue_refusal(server, slot);
-        return hand_over(server, slot);
-    case SLOT_ANSWERED:
-        return queue_reply(server, slot);
-    default:
-        return MHD_NO;
-    }
-}
-
-static void on_completed(void *context, struct MHD_Connection *connection, void **request_context,
-                         enum MHD_RequestTerminationCode code)
-{
-    struct slot *slot = *request_context;
-    (void)connection, (void)code;
-    if (slot != NULL) slot_end_request(context, slot);
-}
-
 /* ---- the sweep ---- */
 
 /* A connection that really is idle is closed by the library after the idle timeout; one that is
- * idle for longer is sending a request line, slowly. */
-static bool is_overdue(const struct http_server *server, const struct slot *slot, uint64_t now)
+ * idle for longer is sending a request line, slowly. With TLS, there are many bytes that can be
+ * sent before the first request, and those have a deadline of their own. */
+static bool is_overdue(const struct http_server *server, const struct http_slot *slot, uint64_t now)
 {
     uint64_t deadline_ms = server->options.deadline_ms;
     switch (slot->state) {
     case SLOT_IDLE:
+        if (server->options.key != NULL && !slot->has_asked) {
+            return now - slot->since_ms > deadline_ms;
+        }
         deadline_ms += (uint64_t)server->options.idle_timeout_s * 1000;
         return now - slot->since_ms > deadline_ms;
     case SLOT_READING:
@@ -511,10 +67,10 @@ static bool is_overdue(const struct http_server *server, const struct slot *slot
 static void sweep(struct http_server *server)
 {
     nfds_t poll_count = 0;
-    lock(server);
-    uint64_t now = now_ms();
+    http_slots_lock(server);
+    uint64_t now = http_now_ms();
     for (uint32_t i = 0; i < server->slot_count; i++) {
-        struct slot *slot = &server->slots[i];
+        struct http_slot *slot = &server->slots[i];
         if (is_overdue(server, slot, now)) {
             (void)shutdown(slot->socket, SHUT_RDWR); /* Fails when it is shut already. */
         } else if (slot->state == SLOT_WAITING) {
@@ -522,15 +78,15 @@ static void sweep(struct http_server *server)
             server->polls[poll_count++] = (struct pollfd){.fd = slot->socket, .events = POLLRDHUP};
         }
     }
-    unlock(server);
+    http_slots_unlock(server);
     socket_linger_sweep(&server->linger, now);
     if (poll_count == 0 || poll(server->polls, poll_count, 0) <= 0) return;
     for (nfds_t i = 0; i < poll_count; i++) {
         if (server->polls[i].revents == 0) continue;
-        struct slot *slot = &server->slots[server->poll_slots[i]];
-        uint64_t id = slot_id(server, slot);
-        if (!slot_leave(server, slot, SLOT_WAITING, SLOT_LOST)) continue;
-        slot_resume(server, slot);
+        struct http_slot *slot = &server->slots[server->poll_slots[i]];
+        uint64_t id = http_slot_id(server, slot);
+        if (!http_slot_leave(server, slot, SLOT_WAITING, SLOT_LOST)) continue;
+        http_slot_resume(server, slot);
         server->listener->gone(server->listener, id);
     }
 }
@@ -539,7 +95,7 @@ static void sweep(struct http_server *server)
 
 static void run_until(struct http_server *server, uint64_t until_ms)
 {
-    uint64_t now = now_ms();
+    uint64_t now = http_now_ms();
     uint64_t wait_ms = until_ms > now ? until_ms - now : 0;
     MHD_UNSIGNED_LONG_LONG timeout_ms;
     if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES && timeout_ms < wait_ms) {
@@ -559,12 +115,12 @@ static void run_until(struct http_server *server, uint64_t until_ms)
 static bool is_any_replying(struct http_server *server)
 {
     bool any = false;
-    lock(server);
+    http_slots_lock(server);
     for (uint32_t i = 0; i < server->slot_count; i++) {
-        enum slot_state state = server->slots[i].state;
+        enum http_slot_state state = server->slots[i].state;
         any = any || state == SLOT_ANSWERED || state == SLOT_LOST || state == SLOT_SENDING;
     }
-    unlock(server);
+    http_slots_unlock(server);
     return any;
 }
 
@@ -572,19 +128,19 @@ static bool is_any_replying(struct http_server *server)
 static void turn_away(struct http_server *server)
 {
     for (uint32_t i = 0; i < server->slot_count; i++) {
-        struct slot *slot = &server->slots[i];
-        if (slot_state(server, slot) != SLOT_WAITING) continue;
+        struct http_slot *slot = &server->slots[i];
+        if (http_slot_state(server, slot) != SLOT_WAITING) continue;
         struct http_reply refusal;
-        make_refusal(&refusal, MHD_HTTP_SERVICE_UNAVAILABLE);
-        lock(server);
+        http_make_refusal(&refusal, MHD_HTTP_SERVICE_UNAVAILABLE);
+        http_slots_lock(server);
         bool waits = slot->state == SLOT_WAITING;
         if (waits) {
             slot->reply = refusal;
-            slot_move_locked(slot, SLOT_ANSWERED);
+            http_slot_move_locked(slot, SLOT_ANSWERED);
         }
-        unlock(server);
+        http_slots_unlock(server);
         if (waits) {
-            slot_resume(server, slot);
+            http_slot_resume(server, slot);
         } else {
             buf_done(&refusal.body);
         }
@@ -597,15 +153,18 @@ static void *serve(void *context)
     uint64_t next_sweep_ms = 0;
     while (!atomic_load(&server->closing)) {
         run_until(server, next_sweep_ms);
-        if (now_ms() < next_sweep_ms) continue;
+        if (http_now_ms() < next_sweep_ms) continue;
         sweep(server);
-        next_sweep_ms = now_ms() + SWEEP_MS;
+        next_sweep_ms = http_now_ms() + SWEEP_MS;
     }
     turn_away(server);
-    uint64_t end_ms = now_ms() + CLOSE_MS;
-    while (is_any_replying(server) && now_ms() < end_ms) {
-        run_until(server, now_ms() + SWEEP_MS);
+    uint64_t end_ms = http_now_ms() + CLOSE_MS;
+    while (is_any_replying(server) && http_now_ms() < end_ms) {
+        run_until(server, http_now_ms() + SWEEP_MS);
     }
+    /* Here, where no signals arrive: with TLS it says good-bye to clients that may be gone. */
+    MHD_stop_daemon(server->daemon);
+    server->daemon = NULL;
     return NULL;
 }
 
@@ -684,24 +243,104 @@ static status open_wake(struct http_server *server, struct error *err)
     return error_set(err, STATUS_IO, "can't make an eventfd: %s", strerror(errno));
 }
 
-/* The socket belongs to the library as soon as it has been told of it. */
-static bool start_daemon(struct http_server *server, int fd)
+/* ---- the library ---- */
+
+static void note_words(void *context, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+static void note_words(void *context, const char *format, va_list arguments)
 {
+    struct http_server *server = context;
+    if (!server->is_starting) return;
+    (void)vsnprintf(server->words, sizeof server->words, format, arguments); /* May be cut. */
+    server->words[strcspn(server->words, "\n")] = '\0';
+}
+
+/* What TLS needs, each followed by a zero; empty: there is none. */
+struct tls_files {
+    struct arena arena;
+    struct text certificate;
+    struct text key;
+};
+
+static status tls_files_read(const struct http_server_options *options, struct tls_files *out,
+                             struct error *err)
+{
+    if (options->certificate == NULL) return STATUS_OK;
+    if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES) {
+        return error_set(err, STATUS_USAGE, "this libmicrohttpd was built without TLS");
+    }
+    TRY(secret_file_read_certificates(options->certificate, &out->arena, &out->certificate, err));
+    return secret_file_read_key(options->key, &out->arena, &out->key, err);
+}
+
+static void tls_files_done(struct tls_files *files)
+{
+    if (files->key.size > 0) explicit_bzero((void *)(uintptr_t)files->key.bytes, files->key.size);
+    arena_done(&files->arena);
+}
+
+/* The socket belongs to the library as soon as it has been told of it. */
+static bool start_daemon(struct http_server *server, const struct tls_files *files, int fd)
+{
+    /* Nothing older than TLS 1.2, and no session that a stolen key opens afterwards. */
+    static const char priorities[] = "PFS:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
     const struct http_server_options *options = &server->options;
+    bool is_tls = options->certificate != NULL;
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)files->certificate.bytes},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)files->key.bytes},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)priorities},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    server->is_starting = true;
     server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->header_limit,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)options->connection_limit,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)options->address_limit,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)options->idle_timeout_s,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_URI_LOG_CALLBACK,
-        on_request_line, server, MHD_OPTION_END);
+        flags | (is_tls ? MHD_USE_TLS : 0u), 0, NULL, NULL, http_exchange_request, server,
+        MHD_OPTION_EXTERNAL_LOGGER, note_words, server, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->header_limit, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)options->connection_limit, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)options->address_limit, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)options->idle_timeout_s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_NOTIFY_COMPLETED, http_exchange_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
+        http_exchange_connection, server, MHD_OPTION_URI_LOG_CALLBACK, http_exchange_request_line,
+        server, MHD_OPTION_ARRAY, is_tls ? tls : plain, MHD_OPTION_END);
+    server->is_starting = false;
     if (server->daemon == NULL) return false;
     const union MHD_DaemonInfo *info =
         MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     server->epoll_fd = info != NULL ? info->epoll_fd : -1;
     return server->epoll_fd >= 0;
+}
+
+static status daemon_fail(const struct http_server *server, struct error *err)
+{
+    const char *words = server->words[0] != '\0' ? server->words : "it does not say why";
+    if (server->options.certificate == NULL) {
+        return error_set(err, STATUS_IO, "libmicrohttpd can't be started: %s", words);
+    }
+    return error_set(err, STATUS_USAGE,
+                     "the certificate %.500s can't be used with the key %.500s: %s",
+                     server->options.certificate, server->options.key, words);
+}
+
+static status start(struct http_server *server, struct error *err)
+{
+    struct tls_files files = {0};
+    int fd = -1;
+    status result = tls_files_read(&server->options, &files, err);
+    if (result == STATUS_OK) result = open_wake(server, err);
+    if (result == STATUS_OK) result = open_socket(&server->options, &fd, err);
+    if (result == STATUS_OK) {
+        server->port = bound_port(fd);
+        if (!start_daemon(server, &files, fd)) {
+            result = daemon_fail(server, err);
+        } else if (start_thread(server) != 0) {
+            result = error_set(err, STATUS_IO, "no thread can be started for the HTTP server");
+        }
+    }
+    tls_files_done(&files);
+    return result;
 }
 
 static void *alloc_zeroed(size_t count, size_t size)
@@ -744,19 +383,10 @@ status http_server_open(const struct http_server_options *options, struct http_l
     ASSERT(options->connection_limit <= SLOTS_MAX);
     ASSERT(options->body_limit > 0);
     ASSERT(options->bodies != NULL);
+    ASSERT((options->certificate == NULL) == (options->key == NULL));
     struct http_server *server = NULL;
-    int fd = -1;
     TRY(create_server(options, listener, &server, err));
-    status result = open_wake(server, err);
-    if (result == STATUS_OK) result = open_socket(options, &fd, err);
-    if (result == STATUS_OK) {
-        server->port = bound_port(fd);
-        if (!start_daemon(server, fd)) {
-            result = error_set(err, STATUS_IO, "libmicrohttpd can't be started");
-        } else if (start_thread(server) != 0) {
-            result = error_set(err, STATUS_IO, "no thread can be started for the HTTP server");
-        }
-    }
+    status result = start(server, err);
     if (result != STATUS_OK) {
         http_server_close(server);
         return result;
@@ -773,16 +403,16 @@ uint16_t http_server_port(const struct http_server *server)
 void http_server_reply(struct http_server *server, uint64_t id, struct http_reply *reply)
 {
     ASSERT(reply->status >= 200 && reply->status <= 599);
-    struct slot *slot = &server->slots[id % server->slot_count];
-    lock(server);
-    bool waits = slot->state == SLOT_WAITING && slot_id(server, slot) == id;
+    struct http_slot *slot = &server->slots[id % server->slot_count];
+    http_slots_lock(server);
+    bool waits = slot->state == SLOT_WAITING && http_slot_id(server, slot) == id;
     if (waits) {
         slot->reply = *reply;
-        slot_move_locked(slot, SLOT_ANSWERED);
+        http_slot_move_locked(slot, SLOT_ANSWERED);
     }
-    unlock(server);
+    http_slots_unlock(server);
     if (waits) {
-        slot_resume(server, slot);
+        http_slot_resume(server, slot);
         reply->body = (struct buf){0};
     } else {
         buf_done(&reply->body);
@@ -800,7 +430,7 @@ void http_server_close(struct http_server *server)
     atomic_store(&server->stopping, true);
     atomic_store(&server->closing, true);
     if (server->has_thread) {
-        wake(server);
+        http_server_wake(server);
         int failure = pthread_join(server->thread, NULL);
         ASSERT(failure == 0);
     }

@@ -1,5 +1,5 @@
-/* http_server.h - HTTP/1.1 requests in, replies out, with a bound on everything a client can use
- * up.
+/* http_server.h - HTTP/1.1 requests in, replies out, with or without TLS, and with a bound on
+ * everything a client can use up.
  *
  *     open -> (listener.request -> reply)* -> (stop_taking -> reply*)? -> close
  *
@@ -7,7 +7,7 @@
  * somebody replies; how long that takes is the owner's business. The server refuses by itself what
  * is malformed (400), too large (413, 414, 431), and everything while the budget of bodies is used
  * up or after stop_taking (503). Who takes too long over a request or over reading the reply is
- * disconnected.
+ * disconnected; and so is who has not agreed on a TLS session and sent a request line by then.
  *
  * Threads: the server has one of its own, which calls the listener; the listener must not block,
  * and must not call close. Reply and stop_taking may be called from any thread, also by the
@@ -63,13 +63,15 @@ struct http_server_options {
     uint32_t connection_limit; /* Further clients wait to be accepted. */
     uint32_t address_limit;    /* Connections from one address, further ones are closed; 0: none. */
     uint32_t idle_timeout_s;   /* Without a byte, between requests and inside one; at least 1. */
-    uint32_t deadline_ms; /* Of one request, and again of its reply: from first byte to last. */
+    uint32_t deadline_ms;    /* Of one request, and again of its reply: from first byte to last. */
+    const char *certificate; /* PEM file, ours first and then who vouches for it; NULL: no TLS. */
+    const char *key;         /* PEM file, which nobody but its owner may read. */
     const char *header_names[HTTP_HEADERS_MAX]; /* What listeners want to see; literals, or NULL. */
 };
 
 struct http_server;
 
-/* The listener is borrowed until close. */
+/* The listener is borrowed until close. STATUS_USAGE: certificate and key are of no use. */
 MUST_USE status http_server_open(const struct http_server_options *options,
                                  struct http_listener *listener, struct http_server **out_server,
                                  struct error *err);

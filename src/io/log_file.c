@@ -475,6 +475,17 @@ uint64_t log_files_size(const struct log_files *files, const char *job)
     return slot == NULL ? 0 : slot->size;
 }
 
+/* The folder changes when the log is made in it, and not again. */
+int64_t log_files_begun_ms(const struct log_files *files, const char *job)
+{
+    char path[PATH_SIZE];
+    struct stat info;
+    if (!job_name_valid(job)) return 0;
+    job_path(files, job, "", path);
+    if (stat(path, &info) != 0) return 0;
+    return (int64_t)info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1000000;
+}
+
 /* ---- removing ---- */
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *place)

@@ -78,6 +78,9 @@ MUST_USE status log_files_append(struct log_files *files, const char *job, struc
                                  uint64_t quota_bytes, struct error *err);
 /* How large the job's log is; 0: there is none. */
 uint64_t log_files_size(const struct log_files *files, const char *job);
+/* When the job's log was begun, in ms since 1970; 0: there is none. Only as good as the clock was.
+ */
+int64_t log_files_begun_ms(const struct log_files *files, const char *job);
 /* Removes the job's folder and all in it; one that is not there is fine. */
 MUST_USE status log_files_remove(struct log_files *files, const char *job, struct error *err);
 

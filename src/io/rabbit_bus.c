@@ -28,7 +28,10 @@ struct rabbit_options rabbit_bus_connection_options(const struct rabbit_bus *bus
 {
     return (struct rabbit_options){.deadline_ms = bus->options.limits.deadline_ms,
                                    .heartbeat_s = bus->options.heartbeat_s,
-                                   .name = bus->options.node};
+                                   .name = bus->options.node,
+                                   .tls = {.ca = bus->options.ca,
+                                           .certificate = bus->options.certificate,
+                                           .key = bus->options.key}};
 }
 
 void rabbit_bus_wake(struct rabbit_bus *bus, enum rabbit_side_kind side)

@@ -56,6 +56,7 @@ struct rabbit_bus {
     uint64_t opened_ms;     /* 0: not yet in this round. */
     bool is_broken;         /* This round is over. */
     bool wants_work;
+    bool wants_measure;
     bool is_stopping;
     uint64_t stop_by_ms;
     struct random random;

@@ -22,6 +22,7 @@
 
 #include "base/arena.h"
 #include "base/assert.h"
+#include "io/rabbit_tls.h"
 
 enum {
     CHANNELS = 3, /* 0 is the connection's own. */
@@ -78,18 +79,13 @@ status rabbit_uri_parse(const char *uri, struct arena *arena, struct rabbit_uri 
                          "the broker's address is not of the form "
                          "amqp://user:password@host:port/vhost");
     }
-    if (info.ssl) {
-        return error_set(err, STATUS_USAGE,
-                         "%s: amqps is not supported; use amqp:// on a network you trust, or "
-                         "through a tunnel",
-                         info.host);
-    }
     bool has_vhost = info.vhost != NULL && info.vhost[0] != '\0';
     *out = (struct rabbit_uri){.user = info.user,
                                .password = info.password,
                                .host = info.host,
                                .vhost = has_vhost ? info.vhost : "/",
-                               .port = info.port};
+                               .port = info.port,
+                               .is_tls = info.ssl != 0};
     return STATUS_OK;
 }
 
@@ -118,6 +114,14 @@ static status close_text(const char *what, amqp_method_t method, struct error *e
     return error_set(err, STATUS_IO, "%s: the broker says: %u %s", what, code, text);
 }
 
+static status library_status(int code, const char *what, struct error *err)
+{
+    if (code == AMQP_STATUS_OK) return STATUS_OK;
+    const char *reason = rabbit_tls_reason(code);
+    return error_set(err, STATUS_IO, "%s: %s", what,
+                     reason != NULL ? reason : amqp_error_string2(code));
+}
+
 static status reply_status(amqp_rpc_reply_t reply, const char *what, struct error *err)
 {
     switch (reply.reply_type) {
@@ -126,7 +130,7 @@ static status reply_status(amqp_rpc_reply_t reply, const char *what, struct erro
     case AMQP_RESPONSE_SERVER_EXCEPTION:
         return close_text(what, reply.reply, err);
     case AMQP_RESPONSE_LIBRARY_EXCEPTION:
-        return error_set(err, STATUS_IO, "%s: %s", what, amqp_error_string2(reply.library_error));
+        return library_status(reply.library_error, what, err);
     case AMQP_RESPONSE_NONE:
     default:
         return error_set(err, STATUS_IO, "%s: the broker closed the connection", what);
@@ -136,12 +140,6 @@ static status reply_status(amqp_rpc_reply_t reply, const char *what, struct erro
 status rabbit_check(struct rabbit_connection *connection, const char *what, struct error *err)
 {
     return reply_status(amqp_get_rpc_reply(connection->state), what, err);
-}
-
-static status library_status(int code, const char *what, struct error *err)
-{
-    if (code == AMQP_STATUS_OK) return STATUS_OK;
-    return error_set(err, STATUS_IO, "%s: %s", what, amqp_error_string2(code));
 }
 
 /* ---- connecting ---- */
@@ -180,8 +178,13 @@ static status login(struct rabbit_connection *connection, const struct rabbit_ur
 static status connect_socket(struct rabbit_connection *connection, const struct rabbit_uri *uri,
                              const struct rabbit_options *options, struct error *err)
 {
-    amqp_socket_t *socket = amqp_tcp_socket_new(connection->state);
-    if (socket == NULL) return error_memory(err);
+    amqp_socket_t *socket = NULL;
+    if (uri->is_tls) {
+        TRY(rabbit_tls_socket(connection->state, &options->tls, &socket, err));
+    } else {
+        socket = amqp_tcp_socket_new(connection->state);
+        if (socket == NULL) return error_memory(err);
+    }
     struct timeval deadline = time_of_ms(options->deadline_ms);
     TRY(library_status(amqp_socket_open_noblock(socket, uri->host, uri->port, &deadline),
                        "connecting", err));
@@ -525,6 +528,7 @@ static bool answers(int fd, const struct sockaddr *address, socklen_t size, uint
 
 bool rabbit_probe(const struct rabbit_uri *uri, uint32_t timeout_ms)
 {
+    if (uri->is_tls) return rabbit_tls_probe(uri->host, uri->port, timeout_ms);
     char port[16];
     snprintf(port, sizeof port, "%d", uri->port);
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "io/rabbit_tls.h"
 
 struct arena;
 
@@ -28,6 +29,7 @@ struct rabbit_uri {
     const char *host;
     const char *vhost;
     int port;
+    bool is_tls; /* amqps */
 };
 
 MUST_USE status rabbit_uri_parse(const char *uri, struct arena *arena, struct rabbit_uri *out,
@@ -36,7 +38,8 @@ MUST_USE status rabbit_uri_parse(const char *uri, struct arena *arena, struct ra
 struct rabbit_options {
     uint32_t deadline_ms; /* Of connecting, of every call, and of bytes on their way. */
     uint32_t heartbeat_s;
-    const char *name; /* As the broker's tools show it. */
+    const char *name;      /* As the broker's tools show it. */
+    struct rabbit_tls tls; /* For amqps; borrowed until it is connected. */
 };
 
 struct rabbit_connection;
@@ -111,7 +114,7 @@ struct rabbit_wait {
 };
 void rabbit_wait(struct rabbit_connection *connection, const struct rabbit_wait *wait);
 
-/* Whether a broker there answers the first bytes of the protocol. */
+/* Whether a broker there answers the first bytes of the protocol, of TLS if it is amqps. */
 bool rabbit_probe(const struct rabbit_uri *uri, uint32_t timeout_ms);
 
 #endif

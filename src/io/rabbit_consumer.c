@@ -3,19 +3,29 @@
  * Two channels, because prefetch counts by channel and consumer: what work is in hand never keeps
  * the inbox waiting. A consumer that the broker cancels (its queue is gone) ends the round: the
  * next one declares everything again.
+ *
+ * Queues are measured here too: a broker with an alarm still hears this connection, and not the
+ * publisher's.
  */
 #include <stdio.h>
 
 #include "io/rabbit_bus.h"
 #include "io/rabbit_queue.h"
 
-enum { INBOX_CHANNEL = 1, WORK_CHANNEL = 2, INPUTS_AT_ONCE = 64, PREFETCH_MAX = 65535 };
+enum {
+    INBOX_CHANNEL = 1,
+    WORK_CHANNEL = 2,
+    MEASURE_PERIOD_MS = 1000,
+    INPUTS_AT_ONCE = 64,
+    PREFETCH_MAX = 65535
+};
 
 struct consumer {
     struct rabbit_bus *bus;
     struct rabbit_connection *connection;
     bool has_inbox;
     bool is_working;
+    uint64_t measured_ms;
 };
 
 static status set_prefetch(struct consumer *consumer, amqp_channel_t channel, uint32_t prefetch,
@@ -110,6 +120,41 @@ static status send_acks(struct consumer *consumer, struct error *err)
     }
 }
 
+/* Deliveries of before a channel was closed can't be acknowledged any more: with any, the round is
+ * over. A broker that did not want to tell is asked again when somebody wants to know again. */
+static status open_again(struct consumer *consumer, struct error *err)
+{
+    if (consumer->is_working) {
+        return error_set(err, STATUS_IO,
+                         "the broker closed a channel instead of telling how long "
+                         "the queues are");
+    }
+    return set_prefetch(consumer, WORK_CHANNEL, consumer->bus->options.limits.work_prefetch, err);
+}
+
+static status measure(struct consumer *consumer, struct error *err)
+{
+    struct rabbit_bus *bus = consumer->bus;
+    struct bus_event event = {.kind = BUS_MEASURED};
+    bool is_refused = false;
+    uint64_t now_ms = rabbit_bus_now_ms();
+    if (now_ms - consumer->measured_ms < MEASURE_PERIOD_MS) return STATUS_OK;
+    pthread_mutex_lock(&bus->lock);
+    bool is_wanted = bus->wants_measure;
+    bus->wants_measure = false;
+    pthread_mutex_unlock(&bus->lock);
+    if (!is_wanted) return STATUS_OK;
+    consumer->measured_ms = now_ms;
+    status result = rabbit_queue_measure_all(&bus->options, consumer->connection, WORK_CHANNEL,
+                                             &event.bytes, &is_refused, err);
+    if (result == STATUS_OK && !is_refused && !event.bytes.failed) {
+        rabbit_bus_tell(bus, &event);
+        return STATUS_OK;
+    }
+    buf_done(&event.bytes);
+    return is_refused ? open_again(consumer, err) : result;
+}
+
 /* *out_has_more: there may be more to hear. */
 static status hear_some(struct consumer *consumer, bool *out_has_more, struct error *err)
 {
@@ -142,6 +187,7 @@ static status work(struct consumer *consumer, struct error *err)
         if (phase == RABBIT_BUS_BROKEN) return STATUS_OK;
         if (phase == RABBIT_BUS_OPEN) TRY(follow_owner(consumer, err));
         TRY(send_acks(consumer, err));
+        if (phase == RABBIT_BUS_OPEN) TRY(measure(consumer, err));
         if (phase == RABBIT_BUS_DRAINED) return STATUS_OK;
         struct rabbit_wait wait = {.wake_fd = bus->sides[RABBIT_CONSUMER].wake_fd,
                                    .timeout_ms = has_more ? 0 : beat_ms};

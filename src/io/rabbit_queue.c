@@ -100,6 +100,56 @@ static amqp_table_t make_arguments(const struct bus_amqp_options *options, enum 
     return (amqp_table_t){count, entries};
 }
 
+/* NULL: it failed, and the connection knows why. */
+static const amqp_queue_declare_ok_t *declare(const struct bus_amqp_options *options,
+                                              const struct bus_address *address,
+                                              struct rabbit_connection *connection,
+                                              amqp_channel_t channel)
+{
+    char name[RABBIT_QUEUE_NAME_SIZE];
+    rabbit_queue_name(options, address, name);
+    amqp_table_entry_t entries[ARGUMENTS_MAX];
+    amqp_table_t arguments = make_arguments(options, address->kind, entries);
+    return amqp_queue_declare(rabbit_state(connection), channel, amqp_cstring_bytes(name), 0,
+                              is_quorum(options), 0, 0, arguments);
+}
+
+/* The channel is the broker's to close, and ours to say that we know. */
+static bool is_channel_closed(struct rabbit_connection *connection, amqp_channel_t channel)
+{
+    amqp_rpc_reply_t reply = amqp_get_rpc_reply(rabbit_state(connection));
+    if (reply.reply_type != AMQP_RESPONSE_SERVER_EXCEPTION ||
+        reply.reply.id != AMQP_CHANNEL_CLOSE_METHOD) {
+        return false;
+    }
+    amqp_channel_close_ok_t closed = {0};
+    return amqp_send_method(rabbit_state(connection), channel, AMQP_CHANNEL_CLOSE_OK_METHOD,
+                            &closed) == AMQP_STATUS_OK;
+}
+
+status rabbit_queue_measure_all(const struct bus_amqp_options *options,
+                                struct rabbit_connection *connection, amqp_channel_t channel,
+                                struct buf *out, bool *out_refused, struct error *err)
+{
+    *out_refused = false;
+    for (uint32_t i = 0; i < rabbit_queue_count(options); i++) {
+        struct bus_address address = rabbit_queue_address(options, i);
+        const amqp_queue_declare_ok_t *ok = declare(options, &address, connection, channel);
+        if (ok == NULL) {
+            *out_refused = is_channel_closed(connection, channel);
+            return *out_refused ? STATUS_OK : rabbit_check(connection, "measuring queues", err);
+        }
+        struct bus_depth depth = {.messages = ok->message_count, .consumers = ok->consumer_count};
+        if (address.kind == BUS_INBOX) {
+            (void)snprintf(depth.name, sizeof depth.name, "inbox.%.*s", TEXT_ARGS(address.node));
+        } else {
+            (void)snprintf(depth.name, sizeof depth.name, "work.%u", address.work);
+        }
+        buf_put(out, &depth, sizeof depth);
+    }
+    return STATUS_OK;
+}
+
 status rabbit_queue_declare_all(const struct bus_amqp_options *options,
                                 struct rabbit_connection *connection, amqp_channel_t channel,
                                 struct error *err)
@@ -108,10 +158,7 @@ status rabbit_queue_declare_all(const struct bus_amqp_options *options,
         char name[RABBIT_QUEUE_NAME_SIZE];
         struct bus_address address = rabbit_queue_address(options, i);
         rabbit_queue_name(options, &address, name);
-        amqp_table_entry_t entries[ARGUMENTS_MAX];
-        amqp_table_t arguments = make_arguments(options, address.kind, entries);
-        (void)amqp_queue_declare(rabbit_state(connection), channel, amqp_cstring_bytes(name), 0,
-                                 is_quorum(options), 0, 0, arguments); /* Said by the next line. */
+        (void)declare(options, &address, connection, channel); /* Said by the next line. */
         status result = rabbit_check(connection, "declaring", err);
         if (result != STATUS_OK) return error_prefix(err, "queue %s", name);
     }

@@ -267,17 +267,24 @@ size_t spawn_read(int fd, char *out, size_t size)
 void spawn_wait(struct spawn *const *children, uint32_t count, uint32_t timeout_ms)
 {
     struct pollfd pipes[2 * WAITED_MAX];
+    int *owners[2 * WAITED_MAX];
     nfds_t used = 0;
     for (uint32_t i = 0; i < count && i < WAITED_MAX; i++) {
         if (children[i]->pid == 0 || children[i]->ended) continue;
-        if (children[i]->out_fd >= 0) {
-            pipes[used++] = (struct pollfd){.fd = children[i]->out_fd, .events = POLLIN};
-        }
-        if (children[i]->err_fd >= 0) {
-            pipes[used++] = (struct pollfd){.fd = children[i]->err_fd, .events = POLLIN};
+        int *const ends[] = {&children[i]->out_fd, &children[i]->err_fd};
+        for (int j = 0; j < 2; j++) {
+            if (*ends[j] < 0) continue;
+            owners[used] = ends[j];
+            pipes[used++] = (struct pollfd){.fd = *ends[j], .events = POLLIN};
         }
     }
-    (void)poll(pipes, used, (int)timeout_ms); /* Whatever woke it, the caller looks at all. */
+    /* Whatever woke it, the caller looks at all. */
+    if (poll(pipes, used, (int)timeout_ms) <= 0) return;
+    for (nfds_t i = 0; i < used; i++) {
+        /* Nothing is left in it, and nobody can write any more: it would wake us for ever. */
+        bool is_over = (pipes[i].revents & POLLIN) == 0 && pipes[i].revents != 0;
+        if (is_over) close_fd(owners[i]);
+    }
 }
 
 void spawn_close(struct spawn *child)
@@ -285,4 +292,25 @@ void spawn_close(struct spawn *child)
     if (child->pid == 0 && child->out_fd == 0 && child->err_fd == 0) return; /* A zeroed one. */
     close_fd(&child->out_fd);
     close_fd(&child->err_fd);
+}
+
+void spawn_end_tell(struct spawn_end end, char out[SPAWN_END_SIZE])
+{
+    if (end.signal != 0) {
+        (void)snprintf(out, SPAWN_END_SIZE, "was killed by signal %d", end.signal); /* Fits. */
+    } else if (end.code >= 0) {
+        (void)snprintf(out, SPAWN_END_SIZE, "ended with code %d", end.code);
+    } else {
+        (void)snprintf(out, SPAWN_END_SIZE, "ended");
+    }
+}
+
+status spawn_self(char *out, size_t size, struct error *err)
+{
+    ssize_t found = readlink("/proc/self/exe", out, size);
+    if (found <= 0 || (size_t)found >= size) {
+        return error_set(err, STATUS_IO, "cannot find this program in /proc/self/exe");
+    }
+    out[found] = '\0';
+    return STATUS_OK;
 }

@@ -65,9 +65,16 @@ void spawn_stop(struct spawn *child, uint32_t deadline_ms);
 /* What came through out_fd or err_fd since, as far as there is room; 0: nothing now. */
 size_t spawn_read(int fd, char *out, size_t size);
 /* Waits until one of the children has written something or ended, or the time has passed. Ended
- * ones and those without pipes are not waited for. */
+ * ones and those without pipes are not waited for; a pipe at its end is closed, its fd then -1. */
 void spawn_wait(struct spawn *const *children, uint32_t count, uint32_t timeout_ms);
 /* Closes the pipes. Accepts a zeroed struct, and a child that runs on. */
 void spawn_close(struct spawn *child);
+
+/* "ended with code 1", "was killed by signal 9". */
+enum { SPAWN_END_SIZE = 64 };
+void spawn_end_tell(struct spawn_end end, char out[SPAWN_END_SIZE]);
+
+/* The path of the program that this process runs. */
+MUST_USE status spawn_self(char *out, size_t size, struct error *err);
 
 #endif

@@ -98,8 +98,11 @@ static status make_request(struct client_node *node, struct job_request *out, st
     for (uint32_t i = 0; i < node->plan->scan_count; i++) {
         node->total_bytes += files[node->plan->scans[i].table].byte_count;
     }
+    const struct sentiment_model *sentiment = job_sentiment(node->options.job);
+    char *build = arena_alloc(arena, SHAPE_BUILD_SIZE, 1);
+    if (build == NULL) return error_memory(err);
     *out = (struct job_request){
-        .build = text_of(shape_build),
+        .build = sentiment == NULL ? text_of(shape_build) : shape_build_naming(sentiment, build),
         .tables_sql = source->tables_sql,
         .queries = queries,
         .query_count = source->query_count,
@@ -372,6 +375,7 @@ static status open_node(struct client_node *node, struct job_request *request, s
         .call_limit = CALLS_MAX,
         .body_limit = REPLY_LIMIT,
         .user_agent = "millrace/" MILLRACE_VERSION,
+        .ca = options->ca,
     };
     node->query_done = arena_array(&node->arena, bool, node->plan->query_count + 1);
     if (node->query_done == NULL || !account_init(&node->account, node->plan, &node->arena)) {
@@ -441,8 +445,10 @@ status client_node_run(const struct client_node_options *options, struct books *
 
 /* ---- one call ---- */
 
+/* *out_distrusted: it failed since the gateway's certificate is not to be trusted. */
 static status call_once(const struct gateway_call *call, const char *gateway,
-                        struct http_client *http, struct buf *out_body, struct error *err)
+                        struct http_client *http, struct buf *out_body, bool *out_distrusted,
+                        struct error *err)
 {
     char token[512];
     const char *headers[] = {token};
@@ -466,7 +472,8 @@ static status call_once(const struct gateway_call *call, const char *gateway,
         status result = STATUS_OK;
         if (done.failed) {
             *err = done.error;
-            result = done.error.code;
+            *out_distrusted = done.is_distrusted;
+            result = err->code = done.is_distrusted ? STATUS_USAGE : done.error.code;
         } else if (done.status >= 300) {
             struct api_reply reply = {.status = done.status, .body = done.body};
             api_reply_error_text(&reply, err);
@@ -489,13 +496,23 @@ status gateway_call(const struct gateway_call *call, struct buf *out_body, struc
         .call_limit = 1,
         .body_limit = REPLY_LIMIT,
         .user_agent = "millrace/" MILLRACE_VERSION,
+        .ca = call->ca,
+        .any_name = call->any_name,
     };
     struct http_client *http;
     TRY(http_client_open(&options, &http, err));
     status result = error_set(err, STATUS_USAGE, "no gateway is given");
+    struct error silence = {.code = STATUS_OK}; /* Of one that may answer later. */
+    bool is_distrusted = false;
     for (uint32_t i = 0; i < call->gateway_count; i++) {
-        result = call_once(call, call->gateways[i], http, out_body, err);
-        if (result != STATUS_IO) break;
+        is_distrusted = false;
+        result = call_once(call, call->gateways[i], http, out_body, &is_distrusted, err);
+        if (result == STATUS_IO) silence = *err;
+        if (result != STATUS_IO && !is_distrusted) break;
+    }
+    if (is_distrusted && silence.code != STATUS_OK) {
+        *err = silence;
+        result = silence.code;
     }
     http_client_close(http);
     return result;

@@ -16,11 +16,12 @@
 
 struct client_node_options {
     struct job *job;             /* Opened with its data folder: what is asked, and the files. */
-    const char *const *gateways; /* http://host:port */
+    const char *const *gateways; /* http://host:port, or https */
     uint32_t gateway_count;
     const char *id;                       /* The job's id. */
     const char *owner_key;                /* 32 hex digits. */
     const char *token;                    /* NULL: none. */
+    const char *ca;                       /* As in http_client.h. */
     struct journal *journal;              /* NULL: nothing is remembered. */
     const struct client_sent_chunk *sent; /* From the journal, when resuming. */
     uint64_t sent_count;
@@ -45,12 +46,15 @@ struct gateway_call {
     const char *const *gateways;
     uint32_t gateway_count;
     const char *token;
+    const char *ca; /* This and the next as in http_client.h. */
+    bool any_name;
     const char *method;
     const char *target; /* "/v1/jobs" */
     uint32_t timeout_ms;
 };
 /* The body is JSON, owned by the caller. An HTTP error is a failure with its message;
- * STATUS_UNREACHABLE: no gateway answered. */
+ * STATUS_IO: no gateway answered. STATUS_USAGE: none has a certificate to be trusted, or the CA
+ * file is of no use. */
 MUST_USE status gateway_call(const struct gateway_call *call, struct buf *out_body,
                              struct error *err);
 

@@ -10,13 +10,14 @@
 #include "io/file.h"
 #include "io/file_tree.h"
 #include "io/folder_lock.h"
+#include "node/cluster_nodes.h"
 
 enum { DEADLINE_MS = 5000 };
 
 struct clean {
     struct clean_options options;
     struct arena arena;
-    const char **nodes; /* Gateways, then workers. */
+    const char **nodes; /* Those that have queues: gateways, then workers. */
     uint32_t node_count;
 };
 
@@ -35,17 +36,29 @@ static status list_nodes(struct clean *clean, struct error *err)
     return STATUS_OK;
 }
 
+/* Of all kinds: a monitor that is left would start what was just cleaned. */
 static status check_stopped(struct clean *clean, struct error *err)
 {
-    const char *data_dir = clean->options.config->data_dir;
-    for (uint32_t i = 0; i < clean->node_count; i++) {
-        const char *folder = file_path(data_dir, text_of(clean->nodes[i]), &clean->arena);
+    const struct cluster_config *config = clean->options.config;
+    struct cluster_nodes nodes;
+    TRY(cluster_nodes_list(config, &clean->arena, &nodes, err));
+    for (uint32_t i = 0; i < nodes.count; i++) {
+        const char *name = nodes.items[i].name;
+        const char *folder = cluster_node_folder(config, name, &clean->arena);
         pid_t pid = 0;
         if (folder == NULL) return error_memory(err);
-        if (!folder_lock_holder(folder, &pid)) continue;
-        return error_set(err, STATUS_USAGE,
-                         "node %s still runs, as process %ld: stop it first, and the others",
-                         clean->nodes[i], (long)pid);
+        switch (folder_lock_look(folder, &pid)) {
+        case FOLDER_FREE:
+            continue;
+        case FOLDER_HELD:
+            return error_set(err, STATUS_USAGE,
+                             "node %s still runs, as process %ld: stop it first, and the others",
+                             name, (long)pid);
+        case FOLDER_UNKNOWN:
+            return error_set(err, STATUS_USAGE,
+                             "it can't be told whether node %s still runs: %s/lock is not free",
+                             name, folder);
+        }
     }
     return STATUS_OK;
 }
@@ -90,6 +103,9 @@ static status remove_queues(struct clean *clean, struct error *err)
                    .confirm_window = 1,
                    .confirm_window_bytes = 1,
                    .deadline_ms = DEADLINE_MS},
+        .ca = config->broker_ca,
+        .certificate = config->broker_certificate,
+        .key = config->broker_key,
         .queues = config->queues == CONFIG_QUEUES_QUORUM ? BUS_AMQP_QUORUM : BUS_AMQP_TRANSIENT,
     };
     return bus_amqp_remove_queues(&options, err);

@@ -14,6 +14,9 @@ enum { ENTRIES_MAX = 1024, VARIABLE_MAX = 200, VALUE_MAX = 1 << 16 };
 
 #define VARIABLE_PREFIX "MILLRACE_"
 
+/* For clients, who may share a shell with whoever starts nodes. */
+static const struct text client_variable = TEXT_INIT(VARIABLE_PREFIX "CLUSTER_CA");
+
 static const struct text section_names[CONFIG_SECTIONS] = {
     TEXT_INIT("cluster"),
     TEXT_INIT("gateways"),
@@ -302,6 +305,7 @@ static status take_variable(struct config_parser *parser, const char *variable)
     }
     struct text name = {variable, (uint32_t)(equals - variable)};
     struct text left = {variable + prefix_size, name.size - (uint32_t)prefix_size};
+    if (text_equal(name, client_variable)) return STATUS_OK;
     size_t value_size = strlen(equals + 1);
     struct config_entry entry = {.value = {equals + 1, (uint32_t)value_size}};
     if (!take_section(&left, &entry.section)) return STATUS_OK;

@@ -9,8 +9,10 @@
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/http_server.h"
+#include "node/exposure.h"
 #include "node/job.h"
 #include "node/node_core.h"
+#include "node/sentiment_file.h"
 #include "role/gateway.h"
 #include "sql/compile.h"
 #include "wire/api.h"
@@ -118,7 +120,7 @@ static void event_done(struct event *event)
 {
     struct waiting_request *waiting = waiting_of(event);
     if (waiting != NULL) waiting_request_done(waiting);
-    buf_done(&event->bytes);
+    node_core_event_done(event);
 }
 
 static void step(struct gateway_node *node, struct event *event)
@@ -186,8 +188,13 @@ static status make_gateway(struct gateway_node *node, struct error *err)
                                               .maps = config->workers[i].maps,
                                               .folds = config->workers[i].folds};
     }
+    struct text token;
+    TRY(exposure_token(config, arena, &token, err));
+    const struct sentiment_model *sentiment;
+    TRY(sentiment_file_read(config->sentiment_model, &node->core.arena, &sentiment, err));
     struct gateway_config options = {
         .name = text_of(node->core.options.name),
+        .sentiment = sentiment,
         .workers = workers,
         .worker_count = config->worker_count,
         .work_queue_count = config->work_queues,
@@ -202,10 +209,11 @@ static status make_gateway(struct gateway_node *node, struct error *err)
         .reply_deadline_ms = REPLY_DEADLINE_MS,
         .node_timeout_ms = config->node_timeout_ms,
         .client_timeout_ms = config->client_timeout_ms,
+        .measures_queues = true,
         .job_limit = JOB_LIMIT,
         .request_limit = config->http_connections,
-        .token = config->token == NULL ? (struct text){"", 0} : text_of(config->token),
-        .seed = node->core.incarnation,
+        .token = token,
+        .seed = node->core.seed,
     };
     TRY(read_analyses(node, &options, err));
     return gateway_create(&options, &node->gateway, err);
@@ -224,6 +232,7 @@ static status open_server(struct gateway_node *node, struct error *err)
         return error_set(err, STATUS_USAGE, "%s has no gateway %s", config->path,
                          node->core.options.name);
     }
+    TRY(cluster_config_check_exposure(config, err));
     bodies.limit_bytes =
         (size_t)config->window * BODIES_PER_WINDOW * config->chunk_size + config->http_body_limit;
     struct http_server_options options = {
@@ -233,8 +242,11 @@ static status open_server(struct gateway_node *node, struct error *err)
         .bodies = &bodies,
         .header_limit = HEADER_LIMIT,
         .connection_limit = config->http_connections,
+        .address_limit = exposure_address_limit(config, self),
         .idle_timeout_s = IDLE_S,
         .deadline_ms = config->http_timeout_ms,
+        .certificate = config->tls_certificate,
+        .key = config->tls_key,
         .header_names = {[HEADER_OWNER] = API_HEADER_OWNER,
                          [HEADER_CHECKSUM] = API_HEADER_CHECKSUM,
                          [HEADER_TOKEN] = API_HEADER_TOKEN},
@@ -249,7 +261,7 @@ static status run(struct gateway_node *node, struct error *err)
         struct event event;
         node_core_take(&node->core, &event);
         if (event.kind == EVENT_STOP) {
-            stop_ms = event.now_ms + STOP_MS;
+            stop_ms = event.now_ms + node_core_patience(&node->core, STOP_MS);
             http_server_stop_taking(node->server);
         }
         bool is_late = stop_ms != 0 && event.now_ms >= stop_ms;
@@ -263,12 +275,12 @@ static status run(struct gateway_node *node, struct error *err)
 status gateway_node_run(const struct node_options *options, struct error *err)
 {
     struct gateway_node node = {.listener = {.request = on_request, .gone = on_gone}};
-    status result = node_core_open(&node.core, options, "gateway", err);
+    status result = node_core_open(&node.core, options, NODE_GATEWAY, err);
     if (result == STATUS_OK) result = make_gateway(&node, err);
     if (result == STATUS_OK) result = open_server(&node, err);
     if (result == STATUS_OK) result = node_core_connect(&node.core, 1, err);
     if (result == STATUS_OK) result = run(&node, err);
-    if (result != STATUS_OK) {
+    if (result != STATUS_OK && result != STATUS_CANCELLED) {
         node_log_say(node.core.log, SAY_ERROR, "event=failed reason=\"%s\"", err->text);
     }
     http_server_close(node.server);
@@ -281,6 +293,5 @@ status gateway_node_run(const struct node_options *options, struct error *err)
         job_close(node.analyses[i]);
     }
     effects_done(&node.effects);
-    node_core_close(&node.core);
-    return result;
+    return node_core_close(&node.core, result);
 }

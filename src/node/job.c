@@ -14,6 +14,7 @@
 #include "io/clock.h"
 #include "io/file.h"
 #include "node/local.h"
+#include "node/sentiment_file.h"
 #include "node/table_files.h"
 #include "sql/compile.h"
 #include "sql/diagnostic.h"
@@ -31,7 +32,8 @@ struct job {
     struct arena arena;          /* Plan and files; not counted: it is bounded by the SQL's size. */
     struct compile_input source; /* The analysis' texts. */
     struct plan *plan;
-    struct table_files *files; /* By the plan's tables; NULL without data. */
+    const struct sentiment_model *sentiment; /* NULL: the one in the program. */
+    struct table_files *files;               /* By the plan's tables; NULL without data. */
     uint32_t open_count;
     struct books books;
     struct job_options options;
@@ -276,6 +278,9 @@ status job_open(const struct job_options *options, struct job **out_job, struct 
     }
     arena_init(&job->arena, NULL);
     status result = plan_job(job, err);
+    if (result == STATUS_OK) {
+        result = sentiment_file_read(options->sentiment_model, &job->arena, &job->sentiment, err);
+    }
     if (result == STATUS_OK && options->data_dir != NULL) result = open_files(job, err);
     if (result != STATUS_OK) {
         job_close(job);
@@ -293,6 +298,11 @@ const struct plan *job_plan(const struct job *job)
 const struct compile_input *job_source(const struct job *job)
 {
     return &job->source;
+}
+
+const struct sentiment_model *job_sentiment(const struct job *job)
+{
+    return job->sentiment;
 }
 
 const struct job_options *job_options_of(const struct job *job)
@@ -350,6 +360,7 @@ status job_run_with(struct job *job, const struct local_options *extra, struct e
     options.cancelled = job->options.cancelled;
     options.thread_count = job->options.thread_count;
     options.field_limit = job->options.field_limit;
+    options.sentiment = job->sentiment;
     options.budget = &job->budget;
     struct local_run *run;
     TRY(local_run_create(&options, &run, err));

@@ -24,6 +24,7 @@
 struct arena;
 struct compile_input;
 struct job;
+struct sentiment_model;
 struct table_files;
 
 struct job_setting {
@@ -43,6 +44,7 @@ struct job_options {
     uint32_t chunk_bytes;         /* 0: the default. */
     uint64_t side_table_limit;    /* Of joins, in bytes; 0: the default. */
     uint32_t field_limit;         /* Largest field in bytes; 0: 64 MiB. */
+    const char *sentiment_model;  /* A file; NULL: the model in the program. */
     const atomic_bool *cancelled; /* Looked at between chunks; may be NULL. */
 };
 
@@ -67,6 +69,8 @@ const struct compile_input *job_source(const struct job *job);
 struct table_files *job_files(struct job *job);
 /* As given, with defaults filled in. */
 const struct job_options *job_options_of(const struct job *job);
+/* NULL: the model in the program. */
+const struct sentiment_model *job_sentiment(const struct job *job);
 /* For what lives as long as the job. */
 struct arena *job_arena(struct job *job);
 /* Fails when the books do not balance; then no rows were given but streamed ones. */

@@ -71,6 +71,7 @@ static void header_encode(const struct journal_header *header, struct buf *out)
     }
     buf_put_u32(out, header->chunk_bytes);
     buf_put_u32(out, header->field_limit);
+    buf_put_u64(out, header->side_table_limit);
     buf_put_u32(out, header->file_count);
     for (uint32_t i = 0; i < header->file_count; i++) {
         const struct source_file *file = &header->files[i];
@@ -148,6 +149,7 @@ static bool header_decode(struct buf_reader *in, struct arena *arena, struct jou
     out->gateways = get_texts(in, arena, &out->gateway_count);
     out->chunk_bytes = buf_get_u32(in);
     out->field_limit = buf_get_u32(in);
+    out->side_table_limit = buf_get_u64(in);
     out->files = get_files(in, arena, &out->file_count);
     if (buf_left(in) != 0) in->failed = true;
     return !in->failed && out->queries != NULL && out->settings != NULL && out->gateways != NULL &&

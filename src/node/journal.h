@@ -44,6 +44,7 @@ struct journal_header {
     uint32_t gateway_count;
     uint32_t chunk_bytes;
     uint32_t field_limit;
+    uint64_t side_table_limit;
     const struct source_file *files;
     uint32_t file_count;
 };

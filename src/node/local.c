@@ -400,6 +400,7 @@ static status local_run_init(struct local_run *run, struct error *err)
     }
     run->finished = (struct finished){.scalars = run->scalars,
                                       .sides = run->sides,
+                                      .sentiment = run->options.sentiment,
                                       .stopped = &run->stopped,
                                       .cancelled = run->options.cancelled};
     run->edges.folds = run->folds;

@@ -32,6 +32,7 @@ struct local_options {
     uint32_t thread_count;
     uint32_t shard_count; /* Of folds that have a key; 0: the default. */
     uint32_t field_limit;
+    const struct sentiment_model *sentiment; /* NULL: the one in the program. */
     struct budget *budget;
     /* For tests; NULL otherwise. Called for every batch between its two ends. */
     enum tamper (*tamper)(uint32_t pipeline, uint32_t shard, uint64_t number);

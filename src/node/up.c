@@ -19,9 +19,15 @@
 #include "node/backoff.h"
 #include "node/broker_keeper.h"
 #include "node/client_node.h"
+#include "node/exposure.h"
+#include "node/gateway_url.h"
+#include "node/later_environment.h"
+#include "node/log_tail.h"
+#include "node/up_watched.h"
 
 enum {
     LOOK_MS = 50,
+    LOCK_WAIT_MS = 200,
     SHORT_LIFE_MS = 1000,
     SHORT_LIVES_MAX = 5,
     STOP_MS = 10000,
@@ -29,15 +35,9 @@ enum {
     HEALTH_PERIOD_MS = 100,
     HEALTH_TIMEOUT_MS = 1000,
     LINE_SIZE = 1024,
-    LOG_TAIL_BYTES = 1000,
-    LOG_BYTES_MAX = 64 << 20,
     FREE_MB_MIN = 200, /* Less is worth a warning; see write_files in io/broker_process.c. */
     ARGUMENTS_MAX = 12
 };
-
-extern char **environ;
-
-static const char crash_variable[] = "MILLRACE_CRASH=";
 
 /* A node's process. */
 struct up_child {
@@ -65,7 +65,8 @@ struct up {
     const char *const *later_environment; /* Of a second life. */
     bool is_ready;
     uint64_t begin_ms;
-    uint64_t health_ms; /* When to ask gateways again. */
+    uint64_t health_ms;         /* When to ask gateways again. */
+    struct gateway_call health; /* What gateways are asked. */
     struct error last_problem;
 };
 
@@ -106,15 +107,16 @@ static status lock_data_dir(struct up *up, struct error *err)
     const char *data_dir = up->options.config->data_dir;
     struct error problem;
     pid_t holder;
-    if (folder_lock_open(data_dir, 0, &up->lock, &problem) == STATUS_OK) return STATUS_OK;
+    /* Nodes on a leash look at the lock, and then have it for a moment. */
+    uint32_t wait_ms = up->options.config->monitor_count > 0 ? LOCK_WAIT_MS : 0;
+    if (folder_lock_open(data_dir, wait_ms, &up->lock, &problem) == STATUS_OK) return STATUS_OK;
     bool is_held = folder_lock_holder(data_dir, &holder);
     return error_set(err, problem.code, "%.1500s%s", problem.text,
                      is_held ? "; does this cluster run already?" : "");
 }
 
-static status check_addresses(const struct up *up, struct error *err)
+static status check_addresses(const struct cluster_config *config, struct error *err)
 {
-    const struct cluster_config *config = up->options.config;
     for (uint32_t i = 0; i < config->gateway_count; i++) {
         const struct config_endpoint *gateway = &config->gateways[i];
         if (address_check(gateway->host, gateway->port, err) != STATUS_OK) {
@@ -130,21 +132,6 @@ static status check_addresses(const struct up *up, struct error *err)
     return STATUS_OK;
 }
 
-/* Where a gateway that listens everywhere can be asked. */
-static char *gateway_url(const struct config_endpoint *gateway, struct arena *arena)
-{
-    const char *host = gateway->host;
-    if (strcmp(host, "0.0.0.0") == 0) host = "127.0.0.1";
-    if (strcmp(host, "::") == 0) host = "::1";
-    bool is_v6 = strchr(host, ':') != NULL;
-    struct buf url = {0};
-    buf_format(&url, "http://%s%s%s:%u", is_v6 ? "[" : "", host, is_v6 ? "]" : "", gateway->port);
-    struct text text = {(const char *)url.bytes, (uint32_t)url.size};
-    char *copy = url.failed ? NULL : arena_copy_string(arena, text);
-    buf_done(&url);
-    return copy;
-}
-
 static status list_children(struct up *up, struct error *err)
 {
     const struct cluster_config *config = up->options.config;
@@ -157,7 +144,8 @@ static status list_children(struct up *up, struct error *err)
         bool is_gateway = i < config->gateway_count;
         if (is_gateway) {
             child->name = config->gateways[i].name;
-            child->url = gateway_url(&config->gateways[i], &up->arena);
+            child->url =
+                gateway_url(config, config->gateways[i].host, config->gateways[i].port, &up->arena);
             if (child->url == NULL) return error_memory(err);
         } else {
             child->name = config->workers[i - config->gateway_count].name;
@@ -166,50 +154,6 @@ static status list_children(struct up *up, struct error *err)
         up->processes[i] = &child->process;
     }
     up->child_count = count;
-    return STATUS_OK;
-}
-
-/* A crash point with a count or a seed would be hit again by the next life, and so on for ever:
- * only those that throw dice stay armed. */
-static void keep_dice(const char *words, struct buf *out)
-{
-    const char *comma = "";
-    while (*words != '\0') {
-        struct text word = {words, (uint32_t)strcspn(words, ",")};
-        words += word.size;
-        if (*words == ',') words++;
-        const char *colon = memchr(word.bytes, ':', word.size);
-        const char *end = word.bytes + word.size;
-        bool is_dice = colon != NULL && colon + 1 < end && colon[1] == 'p' &&
-                       memchr(colon + 1, ':', (size_t)(end - colon - 1)) == NULL;
-        if (!is_dice) continue;
-        buf_put_string(out, comma);
-        buf_put_text(out, word);
-        comma = ",";
-    }
-}
-
-static status make_environment(struct up *up, struct error *err)
-{
-    size_t count = 0;
-    size_t prefix = sizeof crash_variable - 1;
-    while (environ[count] != NULL) {
-        count++;
-    }
-    const char **variables = arena_array(&up->arena, const char *, count + 1);
-    if (variables == NULL) return error_memory(err);
-    for (size_t i = 0; i < count; i++) {
-        variables[i] = environ[i];
-        if (strncmp(environ[i], crash_variable, prefix) != 0) continue;
-        struct buf kept = {0};
-        buf_put_string(&kept, crash_variable);
-        keep_dice(environ[i] + prefix, &kept);
-        struct text text = {(const char *)kept.bytes, (uint32_t)kept.size};
-        variables[i] = kept.failed ? NULL : arena_copy_string(&up->arena, text);
-        buf_done(&kept);
-        if (variables[i] == NULL) return error_memory(err);
-    }
-    up->later_environment = variables;
     return STATUS_OK;
 }
 
@@ -267,53 +211,23 @@ static void child_listen(struct up *up, struct up_child *child)
     }
 }
 
-/* The last lines of its log, each on a line of its own behind two spaces. */
-static void child_last_words(struct up *up, const struct up_child *child, char *out, size_t size)
-{
-    struct error ignored;
-    struct text log = {0};
-    const char *folder = file_path(up->options.config->data_dir, text_of(child->name), &up->arena);
-    const char *path = folder == NULL ? NULL : file_path(folder, text_of("log"), &up->arena);
-    out[0] = '\0';
-    if (path == NULL ||
-        file_read_whole(path, LOG_BYTES_MAX, &up->arena, &log, &ignored) != STATUS_OK ||
-        log.size == 0) {
-        return;
-    }
-    uint32_t start = log.size > LOG_TAIL_BYTES ? log.size - LOG_TAIL_BYTES : 0;
-    while (start > 0 && start < log.size && log.bytes[start - 1] != '\n') {
-        start++;
-    }
-    (void)snprintf(out, size, "\n%s ends with\n%.*s", path, (int)(log.size - start),
-                   log.bytes + start); /* Cut at the limit. */
-    size_t end = strlen(out);
-    if (end > 0 && out[end - 1] == '\n') out[end - 1] = '\0';
-}
-
-static void how_it_ended(const struct up_child *child, char *out, size_t size)
-{
-    struct spawn_end end = child->process.end;
-    if (end.signal != 0) {
-        (void)snprintf(out, size, "was killed by signal %d", end.signal); /* Fits. */
-    } else {
-        (void)snprintf(out, size, "ended with code %d", end.code);
-    }
-}
-
 static status child_ended(struct up *up, struct up_child *child, struct error *err)
 {
-    char how[64];
+    char how[SPAWN_END_SIZE];
     char words[ERROR_TEXT_SIZE / 2];
     uint64_t lived_ms = clock_ms() - child->start_ms;
     child_listen(up, child);
     if (child->line_size > 0) child_say_line(up, child);
     spawn_close(&child->process);
-    how_it_ended(child, how, sizeof how);
+    spawn_end_tell(child->process.end, how);
     child->runs = false;
     child->is_ready = false;
     child->short_lives = lived_ms < SHORT_LIFE_MS ? child->short_lives + 1 : 0;
     if (!up->is_ready && child->short_lives >= SHORT_LIVES_MAX) {
-        child_last_words(up, child, words, sizeof words);
+        const char *folder =
+            file_path(up->options.config->data_dir, text_of(child->name), &up->arena);
+        if (folder == NULL) return error_memory(err);
+        log_tail(folder, words, sizeof words);
         return error_set(err, STATUS_IO, "%s %s %d times within a second of its start%s",
                          child->name, how, SHORT_LIVES_MAX, words);
     }
@@ -343,14 +257,9 @@ static status child_look(struct up *up, struct up_child *child, struct error *er
 
 static void ask_health(struct up *up, struct up_child *child)
 {
-    struct gateway_call call = {
-        .gateways = (const char *const[]){child->url},
-        .gateway_count = 1,
-        .token = up->options.config->token,
-        .method = "GET",
-        .target = "/healthz",
-        .timeout_ms = HEALTH_TIMEOUT_MS,
-    };
+    struct gateway_call call = up->health;
+    call.gateways = (const char *const[]){child->url};
+    call.gateway_count = 1;
     struct buf body = {0};
     child->is_ready = gateway_call(&call, &body, &up->last_problem) == STATUS_OK;
     buf_done(&body);
@@ -444,13 +353,30 @@ static void stop_children(struct up *up)
     }
 }
 
+static status run_watched(struct up *up, struct error *err)
+{
+    struct up_watched_options options = {
+        .up = &up->options,
+        .call = &up->health,
+        .check_addresses = check_addresses,
+    };
+    return up_watched_run(&options, err);
+}
+
 static status run(struct up *up, struct error *err)
 {
     TRY(lock_data_dir(up, err));
     warn_of_little_space(up);
-    TRY(check_addresses(up, err));
+    bool is_watched = up->options.config->monitor_count > 0;
+    if (!is_watched) TRY(check_addresses(up->options.config, err));
+    TRY(cluster_config_check_exposure(up->options.config, err));
+    TRY(exposure_check_files(up->options.config, err));
+    up->health = (struct gateway_call){
+        .method = "GET", .target = "/healthz", .timeout_ms = HEALTH_TIMEOUT_MS};
+    TRY(exposure_call(up->options.config, &up->arena, &up->health, err));
+    if (is_watched) return run_watched(up, err);
     TRY(list_children(up, err));
-    TRY(make_environment(up, err));
+    TRY(later_environment_make(&up->arena, &up->later_environment, err));
     TRY(start_broker(up, err));
     return supervise(up, err);
 }

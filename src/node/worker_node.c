@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/crash_point.h"
@@ -14,6 +16,7 @@
 #include "io/log_file.h"
 #include "io/note_file.h"
 #include "node/node_core.h"
+#include "node/sentiment_file.h"
 #include "role/mapper.h"
 #include "role/worker.h"
 #include "wire/message.h"
@@ -25,7 +28,8 @@ enum {
     PAUSE_MS = 1000,
     EMIT_WINDOW = 16,
     SWEEP_MS = 1000,
-    STOP_MS = 20000 /* After this, what is in hand is left to others. */
+    STOP_MS = 8000, /* After this, what is in hand is left to others; `up` waits for 10 s. */
+    JOIN_S = 1      /* For a map that is under way even then. */
 };
 
 struct worker_node {
@@ -38,6 +42,7 @@ struct worker_node {
     uint32_t thread_count;
     struct effects effects;
     struct log_replay replay;
+    uint64_t replayed_count; /* Records, so far. */
     bool exited;
 };
 
@@ -86,8 +91,14 @@ static void stop_threads(struct worker_node *node)
     for (uint32_t i = 0; i < node->thread_count; i++) {
         mailbox_post(node->tasks, &none);
     }
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until); /* What pthread_timedjoin_np counts by. */
+    until.tv_sec += JOIN_S;
     for (uint32_t i = 0; i < node->thread_count; i++) {
-        pthread_join(node->threads[i], NULL);
+        if (pthread_timedjoin_np(node->threads[i], NULL, &until) == 0) continue;
+        /* What it maps is nobody's yet: others will. But its memory can't be taken from it. */
+        node_log_say(node->core.log, SAY_WARN, "event=left-behind reason=\"a map takes too long\"");
+        _exit(0);
     }
     mailbox_destroy(node->tasks);
 }
@@ -171,6 +182,10 @@ static status replay_record(struct log_replay *replay, const char *job, struct b
     struct text text = {(const char *)bytes->bytes, (uint32_t)bytes->size};
     uint64_t item = message_item(text);
     struct event event = {.kind = EVENT_RECORD, .now_ms = clock_ms(), .job = job, .bytes = *bytes};
+    bool is_first = bytes->size > 1 && bytes->bytes[1] == MESSAGE_MANIFEST;
+    int64_t begun_ms = is_first ? log_files_begun_ms(node->logs, job) : 0;
+    int64_t age_ms = clock_wall_ms() - begun_ms;
+    if (begun_ms > 0 && age_ms > 0) event.age_ms = (uint64_t)age_ms;
     *bytes = (struct buf){0};
     (void)err;
     bool noted = item != 0 && note_file_hold(node->notes, item);
@@ -178,6 +193,8 @@ static status replay_record(struct log_replay *replay, const char *job, struct b
     if (noted) note_file_release(node->notes, item);
     carry(node);
     buf_done(&event.bytes);
+    heartbeat_progress(node->core.heartbeat);
+    heartbeat_replayed(node->core.heartbeat, ++node->replayed_count);
     return STATUS_OK;
 }
 
@@ -193,6 +210,12 @@ static void replay_notice(struct log_replay *replay, const struct log_notice *no
                  (unsigned long long)notice->lost_bytes, notice->reason);
 }
 
+static void on_alive(void *context)
+{
+    const struct worker_node *node = context;
+    heartbeat_progress(node->core.heartbeat);
+}
+
 static status make_worker(struct worker_node *node, struct error *err)
 {
     const struct cluster_config *config = node->core.options.config;
@@ -206,8 +229,11 @@ static status make_worker(struct worker_node *node, struct error *err)
         return error_set(err, STATUS_USAGE, "%s has no worker %s", config->path,
                          node->core.options.name);
     }
+    const struct sentiment_model *sentiment;
+    TRY(sentiment_file_read(config->sentiment_model, &node->core.arena, &sentiment, err));
     struct worker_config options = {
         .name = text_of(self->name),
+        .sentiment = sentiment,
         .maps = self->maps,
         .folds = self->folds,
         .work_queue_count = config->work_queues,
@@ -221,7 +247,9 @@ static status make_worker(struct worker_node *node, struct error *err)
         .emit_window = EMIT_WINDOW,
         .max_message = config->max_message,
         .incarnation = node->core.incarnation,
-        .seed = node->core.incarnation,
+        .seed = node->core.seed,
+        .alive = on_alive,
+        .alive_context = node,
     };
     return worker_create(&options, &node->worker, err);
 }
@@ -262,10 +290,13 @@ static status run(struct worker_node *node, struct error *err)
     while (!node->exited) {
         struct event event;
         node_core_take(&node->core, &event);
-        if (event.kind == EVENT_STOP) stop_ms = event.now_ms + STOP_MS;
+        if (event.kind == EVENT_STOP) {
+            stop_ms = event.now_ms + node_core_patience(&node->core, STOP_MS);
+        }
         bool is_late = stop_ms != 0 && event.now_ms >= stop_ms;
         step(node, &event);
         if (node->effects.failed) return error_memory(err);
+        heartbeat_jobs(node->core.heartbeat, worker_job_count(node->worker));
         if (is_late) break;
     }
     return STATUS_OK;
@@ -274,10 +305,10 @@ static status run(struct worker_node *node, struct error *err)
 status worker_node_run(const struct node_options *options, struct error *err)
 {
     struct worker_node node = {0};
-    status result = node_core_open(&node.core, options, "worker", err);
+    status result = node_core_open(&node.core, options, NODE_WORKER, err);
     if (result == STATUS_OK) result = start_worker(&node, err);
     if (result == STATUS_OK) result = run(&node, err);
-    if (result != STATUS_OK) {
+    if (result != STATUS_OK && result != STATUS_CANCELLED) {
         node_log_say(node.core.log, SAY_ERROR, "event=failed reason=\"%s\"", err->text);
     }
     if (node.tasks != NULL) stop_threads(&node);
@@ -285,12 +316,11 @@ status worker_node_run(const struct node_options *options, struct error *err)
     struct event event;
     while (node.core.mailbox != NULL && mailbox_take(node.core.mailbox, 0, &event)) {
         map_task_destroy(event.task);
-        buf_done(&event.bytes);
+        node_core_event_done(&event);
     }
     worker_destroy(node.worker);
     effects_done(&node.effects);
     log_files_close(node.logs);
     note_file_close(node.notes);
-    node_core_close(&node.core);
-    return result;
+    return node_core_close(&node.core, result);
 }

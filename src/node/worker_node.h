@@ -21,7 +21,10 @@ struct node_options {
     const struct cluster_config *config;
     const char *name;
     enum say_level level;
-    const char *broker;                   /* A URI, when the configuration says `broker = start`. */
+    const char *level_name; /* As it was given, for nodes that this one starts; may be NULL. */
+    const char *broker; /* A URI instead of the configuration's; NULL with `broker = start`: the one
+                           that the broker's keeper has written down. */
+    const char *leash;  /* A folder: see leash.h; may be NULL. */
     const struct node_analysis *analyses; /* Gateways. */
     uint32_t analysis_count;
     const atomic_bool *stop;      /* Set by a signal: finish what is in hand, then return. */

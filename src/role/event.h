@@ -26,6 +26,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "wire/api.h"
+#include "wire/datagram.h"
 
 enum { ROLE_NAME_SIZE = 65 }; /* Terminated; of jobs, nodes and queries. */
 
@@ -45,8 +46,18 @@ enum event_kind {
     EVENT_LOG_FAILED, /* `job`'s log can't be written: `error`. */
     EVENT_REQUEST,    /* Gateway: `request` number `request_id`. */
     EVENT_GONE,       /* Gateway: whoever made `request_id` does not wait any more. */
+    EVENT_VIEW,       /* Gateway: the monitors' leader says how some nodes are: `view`. */
+    EVENT_HAPPENED,   /* Gateway: the monitors' leader says what happened: `happened`. */
+    EVENT_MEASURED,   /* Gateway: how long the queues are; `bytes` are struct queue_depth. */
     EVENT_TICK,       /* Some time has passed. */
     EVENT_STOP        /* Finish what is in hand, then EFFECT_EXIT. */
+};
+
+/* How many messages wait in a queue of the broker. */
+struct queue_depth {
+    char name[ROLE_NAME_SIZE + 8]; /* inbox.NODE or work.K */
+    uint64_t messages;
+    uint32_t consumers;
 };
 
 struct map_task;
@@ -62,9 +73,12 @@ struct event {
     bool blocked;
     uint64_t item; /* message_item of what was in hand. */
     uint32_t count;
+    uint64_t age_ms; /* Of a job's log, with its first record; 0: not known. */
     struct buf bytes;
     struct map_task *task;
-    const struct api_request *request; /* Borrowed for the step. */
+    const struct api_request *request; /* Borrowed for the step, as are these two: */
+    const struct view *view;
+    const struct event_list *happened;
     const char *job;
     const struct error *error;
 };
@@ -117,6 +131,7 @@ enum effect_kind {
     EFFECT_BOOKS,      /* Client: `bytes`: worker `number`'s part of the books, of `count`. */
     EFFECT_PROGRESS,   /* Client: `progress` */
     EFFECT_DONE,       /* Client: the job has ended; `error.code` STATUS_OK: well. */
+    EFFECT_MEASURE,    /* Gateway: ask the broker for the length of all queues. */
     EFFECT_SAY,        /* For the log: `bytes` is a line of key=value, at `level`. */
     EFFECT_EXIT        /* Nothing is in hand any more. */
 };

@@ -12,7 +12,7 @@ static const char *const kind_names[GATEWAY_API_KINDS] = {
     [API_PUT_JOB] = "put_job",     [API_PUT_CHUNK] = "put_chunk",   [API_PUT_END] = "put_end",
     [API_GET_JOB] = "get_job",     [API_GET_RESULT] = "get_result", [API_DELETE_JOB] = "delete_job",
     [API_LIST_JOBS] = "list_jobs", [API_NODES] = "nodes",           [API_HEALTH] = "health",
-    [API_METRICS] = "metrics",
+    [API_METRICS] = "metrics",     [API_TIMELINE] = "timeline",
 };
 
 /* ---- pages that need nobody else ---- */
@@ -112,7 +112,7 @@ static void take_request(struct gateway *gateway, const struct event *event)
     struct gateway_request *request = gateway_request_add(gateway, id, api);
     if (request == NULL) {
         gateway_reply_refusal(gateway, id, 503, 0, "the gateway is out of memory");
-    } else if (is_list) {
+    } else if (is_list || api->kind == API_TIMELINE) {
         gateway_list_begin(gateway, request);
     } else if (api->kind == API_PUT_JOB) {
         gateway_accept_begin(gateway, request, api);
@@ -236,6 +236,8 @@ void gateway_step(struct gateway *gateway, struct event *event, struct effects *
 {
     gateway->now_ms = event->now_ms;
     gateway->effects = effects;
+    if (!gateway->is_begun) gateway->begun_ms = event->now_ms;
+    gateway->is_begun = true;
     arena_reset(&gateway->scratch);
     switch (event->kind) {
     case EVENT_CONNECTED:
@@ -261,7 +263,17 @@ void gateway_step(struct gateway *gateway, struct event *event, struct effects *
     case EVENT_GONE:
         take_gone(gateway, event->request_id);
         break;
+    case EVENT_VIEW:
+        gateway_watch_take_view(gateway, event->view);
+        break;
+    case EVENT_HAPPENED:
+        gateway_watch_take_events(gateway, event->happened);
+        break;
+    case EVENT_MEASURED:
+        gateway_list_take_measured(gateway, event);
+        break;
     case EVENT_TICK:
+        gateway_list_tick(gateway);
         gateway_call_tick(gateway);
         gateway_sync_tick(gateway);
         gateway_jobs_expire(gateway);
@@ -329,6 +341,7 @@ void gateway_destroy(struct gateway *gateway)
     if (gateway == NULL) return;
     gateway_requests_destroy(gateway);
     gateway_jobs_destroy(gateway);
+    gateway_watch_done(gateway);
     memory_free(NULL, gateway->heard, sizeof *gateway->heard * gateway->config.worker_count);
     arena_done(&gateway->scratch);
     memory_free(NULL, gateway, sizeof *gateway);

@@ -23,6 +23,7 @@ struct gateway_analysis {
 
 struct gateway_config {
     struct text name;
+    const struct sentiment_model *sentiment; /* Borrowed; NULL: the program's. */
     const struct manifest_worker *workers;
     uint32_t worker_count;
     const struct gateway_analysis *analyses; /* Those that clients may name instead of SQL. */
@@ -41,6 +42,7 @@ struct gateway_config {
     uint32_t client_timeout_ms; /* A job nobody asks for is forgotten after this. */
     uint32_t job_limit;         /* Jobs known at once; the one longest not asked for goes first. */
     uint32_t request_limit;     /* Requests that wait at once; 503 beyond. */
+    bool measures_queues;       /* EFFECT_MEASURE is answered by EVENT_MEASURED. */
     struct text token;          /* Empty: none needed. */
     uint64_t seed;
 };

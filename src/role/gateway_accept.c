@@ -84,18 +84,35 @@ static status take_analysis(struct gateway *gateway, struct job_request *asked, 
     return STATUS_OK;
 }
 
+/* A client that names no model of sentiment() takes the cluster's. */
+static status check_build(const struct gateway *gateway, struct text asked, struct error *err)
+{
+    char own[SHAPE_BUILD_SIZE];
+    struct text named = shape_build_naming(gateway->config.sentiment, own);
+    uint32_t base = (uint32_t)strlen(shape_build);
+    bool is_same = text_equal(asked, text_of(shape_build)) || text_equal(asked, named);
+    if (asked.size == 0 || is_same) return STATUS_OK;
+    if (asked.size > base && memcmp(asked.bytes, shape_build, base) == 0 &&
+        asked.bytes[base] == '+') {
+        return error_set(err, STATUS_USAGE,
+                         "the cluster has another model of sentiment() than the client asks for: "
+                         "leave --sentiment-model out, or name the file as sentiment_model in the "
+                         "cluster file of all nodes");
+    }
+    return error_set(err, STATUS_USAGE,
+                     "the client is build %.*s and the cluster is build %s: let both be the same",
+                     TEXT_ARGS(asked), shape_build);
+}
+
 static status make_manifest(struct gateway *gateway, const struct api_request *api,
                             struct manifest *out, struct error *err)
 {
     const struct gateway_config *config = &gateway->config;
     struct job_request asked;
     TRY(job_request_decode(api->body, &gateway->scratch, &asked, err));
-    if (asked.build.size > 0 && !text_equal(asked.build, text_of(shape_build))) {
-        return error_set(err, STATUS_USAGE,
-                         "the client is build %.*s and the cluster is build %s: let both be the "
-                         "same",
-                         TEXT_ARGS(asked.build), shape_build);
-    }
+    char *own = arena_alloc(&gateway->scratch, SHAPE_BUILD_SIZE, 1);
+    if (own == NULL) return error_memory(err);
+    TRY(check_build(gateway, asked.build, err));
     if (asked.analysis.size > 0) TRY(take_analysis(gateway, &asked, err));
     if ((uint64_t)asked.chunk_bytes + GATEWAY_HEADROOM_BYTES > config->max_message) {
         return error_set(err, STATUS_USAGE, "chunks of %u bytes don't fit messages of at most %llu",
@@ -113,7 +130,7 @@ static status make_manifest(struct gateway *gateway, const struct api_request *a
     }
     *out = (struct manifest){
         .job = api->job,
-        .build = text_of(shape_build),
+        .build = shape_build_with(config->sentiment, own),
         .owner = api->owner,
         .tables_sql = asked.tables_sql,
         .queries = asked.queries,
@@ -189,8 +206,9 @@ void gateway_accept_begin(struct gateway *gateway, struct gateway_request *reque
     }
     if (!write_manifest(gateway, request, api)) return;
     request->hash = manifest_hash(manifest_text(request));
-    const struct gateway_job *job = gateway_job_find(gateway, api->job);
-    if (job != NULL && job->shape != NULL && job->shape->hash != request->hash) {
+    struct gateway_job *job = gateway_job_find(gateway, api->job);
+    bool differs = job != NULL && job->shape != NULL && job->shape->hash != request->hash;
+    if (differs && !gateway_job_forget_old(gateway, job)) {
         gateway_request_refuse(gateway, request, 409, STATUS_USAGE,
                                "there is another job %s already", request->job_id);
         return;
@@ -317,7 +335,8 @@ static struct gateway_job *learn_stored(struct gateway *gateway, struct gateway_
     }
     job->asked_ms = gateway->now_ms;
     if (job->shape == NULL) {
-        status result = shape_create(manifest_text(request), &shape, &err);
+        status result =
+            shape_create(manifest_text(request), gateway->config.sentiment, &shape, &err);
         if (result == STATUS_OK) result = gateway_job_learn(gateway, job, shape, &err);
         if (result != STATUS_OK) {
             gateway_request_refuse_error(gateway, request, 503, &err);

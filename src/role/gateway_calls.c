@@ -359,18 +359,13 @@ void gateway_call_take_result(struct gateway *gateway, const struct message *mes
 
 /* ---- the end of a job ---- */
 
+/* By its owner, or by somebody who shows no key: an operator. */
 static void delete_job(struct gateway *gateway, struct gateway_request *request,
                        const struct api_request *api, struct gateway_job *job)
 {
     bool is_known = job != NULL && job->shape != NULL;
-    if (is_known && api->has_owner && api->owner != job->shape->manifest.owner) {
-        gateway_request_refuse(gateway, request, 403, STATUS_USAGE,
-                               "job %s belongs to another client", job->id);
-        return;
-    }
     request->was_done = is_known && gateway_job_state_of(gateway, job) == JOB_DONE;
-    /* A client that deletes what is not known any more has only not heard the first answer. */
-    request->cancels = !request->was_done && (is_known || !api->has_owner);
+    request->cancels = !request->was_done;
     struct message message = {
         .kind = MESSAGE_REMOVE,
         .job = text_of(request->job_id),
@@ -384,6 +379,7 @@ static void delete_job(struct gateway *gateway, struct gateway_request *request,
     /* Until this is over nobody is asked for the job: whoever has deleted it already would get the
      * manifest again. */
     request->job = job;
+    request->removes = true;
     job->removals++;
     job->round.active = false;
 }
@@ -392,6 +388,11 @@ void gateway_call_no_job(struct gateway *gateway, struct gateway_request *reques
 {
     enum job_state state;
     bool is_owner = request->is_owner || request->api.has_owner;
+    if (request->kind == API_DELETE_JOB) {
+        /* Its client has only not heard the first answer. */
+        gateway_request_reply_empty(gateway, request, 204);
+        return;
+    }
     bool has_ended = request->kind == API_GET_JOB &&
                      gateway_ended_state(gateway, text_of(request->job_id), &state);
     /* The owner of a job that has expired may begin it anew. */
@@ -409,7 +410,7 @@ static void answer_waiting(struct gateway *gateway, struct gateway_job *job,
 {
     for (uint32_t i = 0; i < gateway->request_count;) {
         struct gateway_request *request = gateway->requests[i];
-        if (request->job != job || request->kind == API_DELETE_JOB) {
+        if (request->job != job || request->removes) {
             i++;
         } else if (removal != NULL && removal->was_done && request->wait == WAIT_VIEW) {
             reply_view(gateway, request);
@@ -474,7 +475,9 @@ static void begin_known(struct gateway *gateway, struct gateway_request *request
         return;
     }
     request->is_owner = api->has_owner;
-    if (api->kind == API_GET_JOB) {
+    if (api->kind == API_DELETE_JOB) {
+        delete_job(gateway, request, api, job);
+    } else if (api->kind == API_GET_JOB) {
         get_job(request, api, job);
     } else if (job->removals > 0) {
         gateway_request_refuse(gateway, request, 404, STATUS_USAGE, "job %s is being deleted",
@@ -511,9 +514,12 @@ void gateway_call_begin(struct gateway *gateway, struct gateway_request *request
 {
     struct gateway_job *job = gateway_job_find(gateway, api->job);
     enum job_state ended;
+    bool is_anothers = job != NULL && job->shape != NULL && api->has_owner &&
+                       api->owner != job->shape->manifest.owner;
+    if (is_anothers && gateway_job_forget_old(gateway, job)) job = NULL;
     bool is_known = job != NULL && job->shape != NULL;
-    if (job != NULL) job->asked_ms = gateway->now_ms;
-    if (api->kind == API_DELETE_JOB) {
+    if (job != NULL && !is_anothers) job->asked_ms = gateway->now_ms;
+    if (api->kind == API_DELETE_JOB && !api->has_owner) {
         delete_job(gateway, request, api, job);
         return;
     }

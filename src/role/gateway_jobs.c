@@ -49,7 +49,7 @@ void gateway_job_forget(struct gateway *gateway, struct gateway_job *job)
     for (uint32_t j = 0; j < gateway->request_count; j++) {
         struct gateway_request *request = gateway->requests[j];
         if (request->job != job) continue;
-        ASSERT(request->kind == API_DELETE_JOB);
+        ASSERT(request->removes);
         request->job = NULL;
     }
     gateway->jobs[i] = gateway->jobs[--gateway->job_count];
@@ -192,11 +192,23 @@ bool gateway_peer_knows(const struct gateway_job *job, const struct gateway_peer
            peer->manifest == job->shape->hash;
 }
 
-bool gateway_job_is_fresh(const struct gateway *gateway, const struct gateway_job *job)
+static bool is_lately(const struct gateway *gateway, uint64_t at_ms)
 {
     const struct gateway_config *config = &gateway->config;
     uint64_t age_max = 2 * (uint64_t)config->sync_period_ms + config->sync_deadline_ms;
-    return job->learnt && gateway->now_ms - job->learnt_ms <= age_max;
+    return gateway->now_ms - at_ms <= age_max;
+}
+
+bool gateway_job_is_fresh(const struct gateway *gateway, const struct gateway_job *job)
+{
+    return job->learnt && is_lately(gateway, job->learnt_ms);
+}
+
+bool gateway_job_forget_old(struct gateway *gateway, struct gateway_job *job)
+{
+    if (gateway_job_is_waited_for(gateway, job) || is_lately(gateway, job->asked_ms)) return false;
+    gateway_job_forget(gateway, job);
+    return true;
 }
 
 /* NULL: nothing is known of it, or it does not know the job. */

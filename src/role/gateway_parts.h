@@ -4,6 +4,8 @@
  *
  *     gateway.c           events in; health and metrics
  *     gateway_lists.c     all jobs, all nodes
+ *     gateway_timeline.c  what happened to a job
+ *     gateway_watch.c     what monitors say
  *     gateway_accept.c    PUT of a job, until every worker has stored it or one did not
  *     gateway_calls.c     all other requests about a job
  *     gateway_sync.c      rounds of asking the workers, and what they say
@@ -73,6 +75,9 @@ MUST_USE status gateway_job_learn(struct gateway *gateway, struct gateway_job *j
 /* Nothing may wait for it. */
 void gateway_job_forget(struct gateway *gateway, struct gateway_job *job);
 bool gateway_job_is_waited_for(const struct gateway *gateway, const struct gateway_job *job);
+/* Somebody else speaks of a job of this name. Unless there are signs of life of the one that we
+ * know, it is forgotten (true), so that the workers say whose it is. */
+MUST_USE bool gateway_job_forget_old(struct gateway *gateway, struct gateway_job *job);
 void gateway_jobs_destroy(struct gateway *gateway);
 void gateway_jobs_expire(struct gateway *gateway);
 
@@ -115,11 +120,29 @@ void gateway_sync_abandon(struct gateway *gateway);
 
 /* ---- gateway_lists.c ---- */
 
-/* GET jobs, GET nodes. */
+/* GET jobs, GET nodes, GET timeline. */
 void gateway_list_begin(struct gateway *gateway, struct gateway_request *request);
 void gateway_list_take_jobs(struct gateway *gateway, const struct message *message);
+/* The broker has said how long its queues are. */
+void gateway_list_take_measured(struct gateway *gateway, struct event *event);
+/* Those that waited long enough. */
+void gateway_list_tick(struct gateway *gateway);
 /* With what has come so far. */
 void gateway_list_reply(struct gateway *gateway, struct gateway_request *request);
+/* Names of those who did not answer, for people; in the scratch arena. `listed` may be NULL. */
+struct text gateway_list_silent(struct gateway *gateway, const struct gateway_listed *listed);
+
+/* ---- gateway_timeline.c ---- */
+
+void gateway_timeline_reply(struct gateway *gateway, struct gateway_request *request);
+
+/* ---- gateway_watch.c ---- */
+
+void gateway_watch_take_view(struct gateway *gateway, const struct view *view);
+void gateway_watch_take_events(struct gateway *gateway, const struct event_list *list);
+/* There are monitors, and their leader spoke lately. */
+bool gateway_watch_is_fresh(const struct gateway *gateway);
+void gateway_watch_done(struct gateway *gateway);
 
 /* ---- gateway_accept.c ---- */
 

@@ -80,7 +80,7 @@ void gateway_request_drop(struct gateway *gateway, struct gateway_request *reque
     gateway->request_count--;
     memmove(&gateway->requests[i], &gateway->requests[i + 1],
             (gateway->request_count - i) * sizeof(struct gateway_request *));
-    if (request->kind == API_DELETE_JOB && request->job != NULL) {
+    if (request->removes && request->job != NULL) {
         ASSERT(request->job->removals > 0);
         request->job->removals--;
     }

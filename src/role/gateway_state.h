@@ -24,6 +24,11 @@ enum {
     GATEWAY_STOP_MS = 5000,
     GATEWAY_NUMBER_BITS = 40, /* Of a chunk's number. */
     GATEWAY_RETRY_MS = 1000,
+    GATEWAY_WATCHED_MAX = 1024,    /* Nodes that monitors tell of. */
+    GATEWAY_EVENTS_MAX = 256,      /* That they tell. */
+    GATEWAY_WATCH_FRESH_MS = 5000, /* What monitors said longer ago is not said any more. */
+    GATEWAY_MEASURE_MS = 300,      /* How long a list waits to know the queues, */
+    GATEWAY_MEASURED_MS = 1000,    /* and how long that is good for. */
     GATEWAY_API_KINDS = API_METRICS + 1
 };
 
@@ -130,6 +135,8 @@ struct gateway_listed {
     bool folds;
     const struct listed_job *jobs;
     uint32_t job_count;
+    const struct milestone *milestones;
+    uint32_t milestone_count;
 };
 
 struct gateway_request {
@@ -137,7 +144,7 @@ struct gateway_request {
     enum api_kind kind;
     enum gateway_wait wait;
     char job_id[ROLE_NAME_SIZE];
-    struct gateway_job *job; /* WAIT_JOB, WAIT_VIEW and DELETE: as long as they wait, it stays. */
+    struct gateway_job *job; /* WAIT_JOB, WAIT_VIEW and removals: as long as they wait, it stays. */
     bool gone;               /* Nobody hears the answer. */
     bool is_owner;           /* Has shown the right key. */
     bool has_seen;
@@ -162,12 +169,13 @@ struct gateway_request {
     bool books;
     uint64_t first; /* Number of the worker whose books they are, */
     uint64_t total; /* of so many. */
-    /* GET jobs, GET nodes */
+    /* GET jobs, GET nodes, GET timeline */
     struct gateway_listed *listed; /* By worker of the configuration. */
     /* PUT chunk */
     uint64_t bytes;
     /* DELETE */
     bool was_done;
+    bool removes; /* Is one of the job's `removals`. */
     bool cancels; /* Worth remembering: somebody may ask what became of the job. */
 };
 
@@ -175,6 +183,36 @@ struct gateway_request {
 struct gateway_heard {
     bool ever;
     uint64_t at_ms;
+};
+
+/* The monitors' last word of a node. */
+struct gateway_watched {
+    struct watched node;
+    uint64_t at_ms;
+};
+
+struct gateway_happened {
+    struct cluster_event event;
+    uint64_t at_ms; /* When it happened, by our clock. */
+};
+
+/* What monitors tell, and how long the broker's queues are. */
+struct gateway_watch {
+    bool ever;      /* Something was told, */
+    uint64_t at_ms; /* last at this time. */
+    struct term term;
+    char leader[DATAGRAM_NAME_SIZE];
+    struct gateway_watched *nodes;
+    uint32_t node_count;
+    uint32_t node_capacity;
+    struct gateway_happened
+        *events; /* GATEWAY_EVENTS_MAX, in the order of their places; or NULL. */
+    uint32_t event_count;
+    struct buf queues; /* Of struct queue_depth. */
+    bool is_measured;
+    uint64_t measured_ms;
+    bool is_measuring;
+    uint64_t measuring_ms; /* When it was asked for. */
 };
 
 /* A job that is no more, as readers are told for a while. */
@@ -194,6 +232,9 @@ struct gateway {
     struct gateway_ended ended[GATEWAY_ENDED_MAX];
     uint32_t next_ended;
     struct gateway_heard *heard; /* By worker. */
+    struct gateway_watch watch;
+    bool is_begun;
+    uint64_t begun_ms; /* The first step. */
     uint64_t first_number;
     uint64_t next_number;
     uint64_t next_token;

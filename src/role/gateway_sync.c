@@ -304,7 +304,7 @@ void gateway_sync_take_manifest(struct gateway *gateway, const struct message *m
     if (job == NULL || job->shape != NULL) return;
     struct error err;
     struct shape *shape = NULL;
-    status result = shape_create(message->store.bytes, &shape, &err);
+    status result = shape_create(message->store.bytes, gateway->config.sentiment, &shape, &err);
     if (result == STATUS_OK &&
         (shape->hash != message->manifest || !text_equal(shape->manifest.job, message->job))) {
         shape_release(shape);

@@ -6,14 +6,32 @@
  */
 #include "role/shape.h"
 
+#include <stdio.h>
+
 #include "base/assert.h"
 #include "base/hash.h"
 #include "exec/fold.h"
+#include "exec/sentiment_model.h"
 #include "role/build_id.h"
 #include "sql/compile.h"
 #include "sql/explain.h"
 
 const char *const shape_build = BUILD_ID;
+
+struct text shape_build_with(const struct sentiment_model *sentiment, char out[SHAPE_BUILD_SIZE])
+{
+    bool is_own = sentiment == NULL || sentiment->checksum == sentiment_builtin.checksum;
+    return is_own ? text_of(shape_build) : shape_build_naming(sentiment, out);
+}
+
+struct text shape_build_naming(const struct sentiment_model *sentiment, char out[SHAPE_BUILD_SIZE])
+{
+    if (sentiment == NULL) sentiment = &sentiment_builtin;
+    int size = snprintf(out, SHAPE_BUILD_SIZE, "%s+sentiment-%016llx", shape_build,
+                        (unsigned long long)sentiment->checksum);
+    ASSERT(size > 0 && size < SHAPE_BUILD_SIZE);
+    return text_of(out);
+}
 
 static status shape_memory(struct error *err)
 {
@@ -216,11 +234,13 @@ static status shape_init(struct shape *shape, struct text bytes, struct error *e
     shape->hash = manifest_hash(shape->bytes);
     TRY(manifest_decode(shape->bytes, &shape->arena, manifest, err));
     TRY(check_manifest(manifest, err));
-    if (!text_equal(manifest->build, text_of(shape_build))) {
+    char own[SHAPE_BUILD_SIZE];
+    struct text build = shape_build_with(shape->sentiment, own);
+    if (!text_equal(manifest->build, build)) {
         return error_set(err, STATUS_USAGE,
-                         "the job was planned by build %.*s and this is build %s: let all nodes "
-                         "and clients run the same one",
-                         TEXT_ARGS(manifest->build), shape_build);
+                         "the job was planned by build %.*s and this is build %.*s: let all nodes "
+                         "and clients run the same one, with the same sentiment_model",
+                         TEXT_ARGS(manifest->build), TEXT_ARGS(build));
     }
     struct plan *plan;
     uint64_t hash = 0;
@@ -242,11 +262,12 @@ static status shape_init(struct shape *shape, struct text bytes, struct error *e
     return find_rests(shape, err);
 }
 
-status shape_create(struct text bytes, struct shape **out, struct error *err)
+status shape_create(struct text bytes, const struct sentiment_model *sentiment, struct shape **out,
+                    struct error *err)
 {
     struct shape *shape = memory_alloc(NULL, sizeof *shape);
     if (shape == NULL) return shape_memory(err);
-    *shape = (struct shape){.uses = 1};
+    *shape = (struct shape){.uses = 1, .sentiment = sentiment};
     arena_init(&shape->arena, NULL);
     status result = shape_init(shape, bytes, err);
     if (result != STATUS_OK) {

@@ -23,12 +23,21 @@
 /* Which sources this program was built from: nodes of another build refuse the job. */
 extern const char *const shape_build;
 
+/* The same, and which model of sentiment() it uses unless that is the program's own (NULL, or a
+ * copy of it): all that a manifest's bytes don't tell. It may lie in `out`. */
+struct sentiment_model;
+enum { SHAPE_BUILD_SIZE = 128 };
+struct text shape_build_with(const struct sentiment_model *sentiment, char out[SHAPE_BUILD_SIZE]);
+/* The same with the model even if it is the own: for clients that mean a certain one. */
+struct text shape_build_naming(const struct sentiment_model *sentiment, char out[SHAPE_BUILD_SIZE]);
+
 struct shape {
     struct manifest manifest;
     struct text bytes; /* The manifest, encoded. */
     uint64_t hash;     /* Of these bytes. */
     const struct plan *plan;
-    const uint32_t *fold_workers; /* Numbers of the workers that fold. */
+    const struct sentiment_model *sentiment; /* Borrowed; NULL: the program's. */
+    const uint32_t *fold_workers;            /* Numbers of the workers that fold. */
     uint32_t fold_worker_count;
     const bool *needs; /* [scan * fold_count + fold]: the scan's maps use a copy of the fold. */
     const bool *pipeline_needs; /* [pipeline * fold_count + fold]: the same by pipeline. */
@@ -44,8 +53,10 @@ struct shape {
  * STATUS_SQL, STATUS_USAGE: the question is wrong; the text is for the user. */
 MUST_USE status shape_fingerprint(struct manifest *manifest, struct error *err);
 
-/* Bytes are copied. STATUS_CORRUPT: not a manifest; STATUS_USAGE: of another build or plan. */
-MUST_USE status shape_create(struct text bytes, struct shape **out, struct error *err);
+/* Bytes are copied; the model is borrowed, NULL: the program's. STATUS_CORRUPT: not a manifest;
+ * STATUS_USAGE: of another build, model or plan. */
+MUST_USE status shape_create(struct text bytes, const struct sentiment_model *sentiment,
+                             struct shape **out, struct error *err);
 struct shape *shape_keep(struct shape *shape);
 void shape_release(struct shape *shape);
 

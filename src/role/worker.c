@@ -15,6 +15,11 @@ enum { TOMBSTONE_MS = 5000 };
 
 /* ---- small parts ---- */
 
+void worker_alive(const struct worker *worker)
+{
+    if (worker->config.alive != NULL) worker->config.alive(worker->config.alive_context);
+}
+
 struct worker_job *worker_find(struct worker *worker, struct text id)
 {
     for (uint32_t i = 0; i < worker->job_count; i++) {
@@ -69,13 +74,20 @@ static bool add_job(struct worker *worker, struct worker_job *job)
 }
 
 static struct tombstone *remove_job(struct worker *worker, struct worker_job *job,
-                                    const char *reason, struct effects *effects)
+                                    enum milestone_kind reason, struct effects *effects)
 {
+    static const char *const reasons[MILESTONE_KINDS] = {
+        [MILESTONE_DONE] = "done",
+        [MILESTONE_CANCELLED] = "cancelled",
+        [MILESTONE_REFUSED] = "refused",
+        [MILESTONE_EXPIRED] = "expired",
+    };
     struct tombstone *stone = &worker->tombstones[worker->next_tombstone++ % WORKER_TOMBSTONES];
     *stone =
         (struct tombstone){.hash = job->map.shape->hash, .until_ms = worker->now_ms + TOMBSTONE_MS};
     (void)snprintf(stone->id, sizeof stone->id, "%s", job->id);
-    effects_say(effects, SAY_INFO, "event=job-removed job=%s reason=%s", job->id, reason);
+    effects_say(effects, SAY_INFO, "event=job-removed job=%s reason=%s", job->id, reasons[reason]);
+    worker_history_end(job, reason);
     struct effect *effect = effects_add(effects, EFFECT_LOG_REMOVE);
     (void)snprintf(effect->to, sizeof effect->to, "%s", job->id);
     for (uint32_t i = 0; i < worker->job_count; i++) {
@@ -114,7 +126,7 @@ static status make_job(struct worker *worker, const struct message *message,
                        struct worker_job **out, struct error *err)
 {
     struct shape *shape;
-    TRY(shape_create(message->store.bytes, &shape, err));
+    TRY(shape_create(message->store.bytes, worker->config.sentiment, &shape, err));
     status result = STATUS_OK;
     if (shape->hash != message->manifest || !text_equal(shape->manifest.job, message->job)) {
         result = error_set(err, STATUS_CORRUPT, "a manifest is not that of its message");
@@ -155,6 +167,7 @@ static void store(struct worker *worker, const struct message *message, struct b
         reply.stored.outcome = STORED_NEW;
         job->logged = true;
         effects_say(effects, SAY_INFO, "event=job-stored job=%s", job->id);
+        worker_history_note(job, MILESTONE_STORED, 0);
         worker_send(worker, effects, message->from, &reply);
         log_message(job->id, bytes, effects);
         worker_job_advance(job, effects); /* A query over no table is complete at once. */
@@ -271,14 +284,16 @@ static void tell_jobs(struct worker *worker, const struct message *message, stru
                                        .folds = worker->config.folds,
                                        .jobs = jobs,
                                        .job_count = worker->job_count};
+    worker_history_tell(worker, message->job, &reply.jobs);
     worker_send(worker, effects, message->from, &reply);
 }
 
 static void remove_asked(struct worker *worker, const struct message *message,
                          struct effects *effects)
 {
-    static const char *const reasons[] = {
-        [REMOVE_DONE] = "done", [REMOVE_CANCELLED] = "cancelled", [REMOVE_REFUSED] = "refused"};
+    static const enum milestone_kind reasons[] = {[REMOVE_DONE] = MILESTONE_DONE,
+                                                  [REMOVE_CANCELLED] = MILESTONE_CANCELLED,
+                                                  [REMOVE_REFUSED] = MILESTONE_REFUSED};
     struct worker_job *job = worker_find(worker, message->job);
     bool is_meant =
         job != NULL && (message->manifest == 0 || message->manifest == job->map.shape->hash);
@@ -362,7 +377,10 @@ static void replay(struct worker *worker, struct event *event, struct effects *e
         result = message.kind == MESSAGE_MANIFEST
                      ? make_job(worker, &message, &job, &err)
                      : error_set(&err, STATUS_CORRUPT, "the log does not begin with a manifest");
-        if (result == STATUS_OK) job->logged = true;
+        if (result == STATUS_OK) {
+            job->logged = true;
+            worker_history_begun(job, event->age_ms);
+        }
     } else if (result == STATUS_OK && is_poison(worker, message_item(bytes))) {
         fail_poison(worker, job, effects);
     } else if (result == STATUS_OK && message.manifest == job->map.shape->hash) {
@@ -432,7 +450,8 @@ static void tick(struct worker *worker, struct effects *effects)
             job->lease_ms -= passed;
             i++;
         } else {
-            (void)remove_job(worker, job, "expired", effects); /* Its client may begin it anew. */
+            (void)remove_job(worker, job, MILESTONE_EXPIRED,
+                             effects); /* Its client may begin it anew. */
         }
     }
 }
@@ -459,6 +478,7 @@ void worker_step(struct worker *worker, struct event *event, struct effects *eff
         worker->started = true;
         worker->started_ms = worker->last_tick_ms = event->now_ms;
         for (uint32_t i = 0; i < worker->job_count; i++) {
+            worker_history_note(worker->jobs[i], MILESTONE_REPLAYED, worker->jobs[i]->replayed);
             worker_job_advance(worker->jobs[i], effects);
         }
         break;
@@ -499,6 +519,9 @@ void worker_step(struct worker *worker, struct event *event, struct effects *eff
         break;
     case EVENT_REQUEST:
     case EVENT_GONE:
+    case EVENT_VIEW:
+    case EVENT_HAPPENED:
+    case EVENT_MEASURED:
         ASSERT(false);
     }
     consider_work(worker, effects);
@@ -534,4 +557,9 @@ void worker_destroy(struct worker *worker)
     memory_free(NULL, worker->jobs, worker->job_capacity * sizeof *worker->jobs);
     arena_done(&worker->arena);
     memory_free(NULL, worker, sizeof *worker);
+}
+
+uint32_t worker_job_count(const struct worker *worker)
+{
+    return worker->job_count;
 }

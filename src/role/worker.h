@@ -30,6 +30,7 @@ enum worker_mutation {
 
 struct worker_config {
     struct text name;
+    const struct sentiment_model *sentiment; /* Borrowed; NULL: the program's. */
     bool maps;
     bool folds;
     uint32_t work_queue_count;
@@ -44,6 +45,10 @@ struct worker_config {
     uint64_t max_message;
     uint64_t incarnation; /* Another one at every start. */
     uint64_t seed;
+    /* Called within long steps, as they get on: a monitor takes who is silent for hung. May be
+     * NULL; must not come back into the worker. */
+    void (*alive)(void *context);
+    void *alive_context;
     enum worker_mutation mutation;
 };
 
@@ -53,5 +58,7 @@ MUST_USE status worker_create(const struct worker_config *config, struct worker 
                               struct error *err);
 void worker_destroy(struct worker *worker);
 void worker_step(struct worker *worker, struct event *event, struct effects *effects);
+/* Jobs that it holds now. */
+uint32_t worker_job_count(const struct worker *worker);
 
 #endif

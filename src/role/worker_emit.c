@@ -66,6 +66,7 @@ static status emit_pipeline(struct emitter *emitter, uint32_t index, uint64_t nu
         if (count > PIPELINE_ROWS) count = PIPELINE_ROWS;
         struct batch slice = batch_slice(batch, first, count, columns);
         TRY(pipeline_run_push(run, &slice, (struct selection){NULL, count}, NULL, err));
+        worker_alive(job->worker);
     }
     TRY(pipeline_run_flush(run, emitter->outputs, err));
     for (uint32_t shard = 0; shard < job->map.shape->shard_counts[pipeline->target]; shard++) {
@@ -185,7 +186,9 @@ static status emit_batch(struct fold_sink *sink, uint64_t number, const struct b
         emitter->items[emitter->item_count++] =
             (struct output_item){.kind = ITEM_COPY, .index = fold->id, .bytes = text};
     }
-    return pack_batch(emitter, number, err);
+    TRY(pack_batch(emitter, number, err));
+    worker_alive(emitter->job->worker);
+    return STATUS_OK;
 }
 
 static status emitter_init(struct emitter *emitter, struct arena *arena, struct error *err)

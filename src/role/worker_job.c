@@ -77,7 +77,8 @@ static status job_init(struct worker_job *job, struct error *err)
         !account_init(&job->account, plan, &job->arena)) {
         return error_memory(err);
     }
-    job->map.finished = (struct finished){.scalars = job->scalars, .sides = job->sides};
+    job->map.finished = (struct finished){
+        .scalars = job->scalars, .sides = job->sides, .sentiment = shape->sentiment};
     for (uint32_t i = 0; i < plan->scan_count; i++) {
         add_stream(job, STREAM_SCAN, i, 0);
     }
@@ -180,6 +181,7 @@ void worker_job_fail(struct worker_job *job, const struct error *err, struct eff
     if (job->failed) return;
     job->failed = true;
     job->error = *err;
+    worker_history_note(job, MILESTONE_FAILED, 0);
     drop_data(job);
     effects_say(effects, SAY_WARN, "event=job-failed job=%s code=%s", job->id,
                 status_name(err->code));
@@ -297,6 +299,7 @@ static status apply_items(struct worker_job *job, const struct message_output *o
             TRY(account_add(&job->account, job->map.shape->plan, item->bytes, err));
             break;
         }
+        worker_alive(job->worker);
     }
     return STATUS_OK;
 }
@@ -317,6 +320,19 @@ static void stream_check(struct worker_job *job, struct stream *stream, struct e
     }
     stream->complete = true;
     job->moved = true;
+}
+
+/* What counts for the lane's sum. Of a scan it is the chunk's, which its mapper has checked; what a
+ * fold emitted can be held against what is here. */
+static uint64_t output_checksum(const struct message_output *output)
+{
+    if (output->source_kind == STREAM_SCAN) return output->checksum;
+    uint64_t checksum = 0;
+    for (uint32_t i = 0; i < output->item_count; i++) {
+        struct text bytes = output->items[i].bytes;
+        checksum = hash_combine(checksum, hash_bytes(bytes.bytes, bytes.size));
+    }
+    return checksum;
 }
 
 bool worker_job_output(struct worker_job *job, const struct message_output *output,
@@ -353,8 +369,11 @@ bool worker_job_output(struct worker_job *job, const struct message_output *outp
         }
         return false;
     }
+    if (output->source_kind == STREAM_SCAN) {
+        worker_history_phase(job, job->map.shape->plan->scans[output->source].phase);
+    }
     if (worker->config.mutation == WORKER_USES_HALF_COPY) job->moved = true;
-    stream->sum += lane_hash(output->number, output->checksum);
+    stream->sum += lane_hash(output->number, output_checksum(output));
     stream->last_progress_ms = worker->now_ms;
     stream->delay_ms = 0;
     stream_check(job, stream, effects);
@@ -467,6 +486,7 @@ static bool advance_shard(struct worker_job *job, struct owned_shard *owned,
         total->rows_out += counts->rows_out;
         total->batches_out += counts->batches_out;
         owned->state = SHARD_FINISHED;
+        worker_alive(job->worker);
     }
     if (owned->state != SHARD_FINISHED || !can_emit(job, owned)) return false;
     worker_job_emit(job, owned, effects);
@@ -480,6 +500,7 @@ static status finish_copy(struct worker_job *job, uint32_t fold, struct error *e
     if (copy->fold.is_side) job->sides[fold] = *fold_shard_side(copy->rows);
     if (copy->fold.is_scalar) TRY(fold_shard_scalar(copy->rows, &job->scalars[fold], err));
     copy->ready = true;
+    worker_alive(job->worker);
     return STATUS_OK;
 }
 
@@ -520,4 +541,5 @@ void worker_job_advance(struct worker_job *job, struct effects *effects)
         if (job->shards[i].state != SHARD_EMITTED) return;
     }
     job->complete = true;
+    worker_history_note(job, MILESTONE_COMPLETE, 0);
 }

@@ -4,6 +4,7 @@
  *     worker_emit.c    what finished folds send
  *     worker_map.c     chunks in hand
  *     worker_repair.c  what is missing, and whom to ask
+ *     worker_history.c what became of jobs, for people
  *     worker.c         events, leases, slots
  */
 #ifndef ROLE_WORKER_STATE_H
@@ -25,6 +26,8 @@ enum {
     WORKER_POISON_ALONE = 2,  /* Starts after which an item is taken alone, */
     WORKER_POISON_STARTS = 5, /* and after which it fails its job. */
     WORKER_SUSPECTS = 128,
+    WORKER_MILESTONES = 24, /* Of one job. */
+    WORKER_ENDED = 32,      /* Jobs that have ended, and are remembered. */
     WORKER_AHEAD_MAX =
         1 << 20 /* Chunks beyond the first that is missing; bounds the set of them. */
 };
@@ -90,6 +93,24 @@ struct copy {
     bool ready;
 };
 
+/* A milestone, and when it was reached. */
+struct reached {
+    enum milestone_kind kind;
+    uint64_t at_ms;
+    uint64_t number;
+};
+
+struct history {
+    struct reached reached[WORKER_MILESTONES];
+    uint32_t count;
+    uint64_t phases; /* A bit for each that has begun. */
+};
+
+struct ended_job {
+    char id[ROLE_NAME_SIZE];
+    struct history history;
+};
+
 struct worker_job {
     struct map_job map; /* First: the mappers see only this. */
     struct worker *worker;
@@ -113,6 +134,7 @@ struct worker_job {
     uint64_t lease_ms;
     uint64_t duplicates;
     uint64_t replayed;
+    struct history history;
 };
 
 enum in_hand_kind { HAND_CHUNK, HAND_MARKER };
@@ -179,6 +201,8 @@ struct worker {
     bool exited;
     struct tombstone tombstones[WORKER_TOMBSTONES];
     uint32_t next_tombstone;
+    struct ended_job ended[WORKER_ENDED];
+    uint32_t next_ended;
     struct suspect suspects[WORKER_SUSPECTS];
     uint32_t suspect_count;
     struct arena arena; /* Of one step. */
@@ -187,6 +211,8 @@ struct worker {
 
 /* ---- worker.c ---- */
 
+/* The step gets on: something of bounded length is done. */
+void worker_alive(const struct worker *worker);
 struct worker_job *worker_find(struct worker *worker, struct text id);
 /* Whether the job was here, however long ago, as far as we remember. */
 bool worker_has_buried(const struct worker *worker, struct text id, uint64_t hash);
@@ -252,5 +278,17 @@ void worker_marker_returned(struct worker *worker, struct worker_job *job,
 /* After new numbers: asks for the next ones of a stream that is sent in windows. */
 void worker_ask_on(struct worker_job *job, struct stream *stream, struct effects *effects);
 void stream_forget_markers(struct stream *stream);
+
+/* ---- worker_history.c ---- */
+
+void worker_history_note(struct worker_job *job, enum milestone_kind kind, uint64_t number);
+/* The job was read back from a log that was begun so long ago. */
+void worker_history_begun(struct worker_job *job, uint64_t age_ms);
+/* A chunk of the phase (0..) is applied; only the first of each is worth a note. */
+void worker_history_phase(struct worker_job *job, uint32_t phase);
+/* The job is about to be removed: its history stays. */
+void worker_history_end(struct worker_job *job, enum milestone_kind kind);
+/* The milestones of one job, also of one that has ended; in the step's arena. */
+void worker_history_tell(struct worker *worker, struct text id, struct message_jobs *jobs);
 
 #endif

@@ -9,12 +9,15 @@
 #ifndef SIM_CLUSTER_H
 #define SIM_CLUSTER_H
 
+#include "sim/rules.h"
 #include "sim/scenario.h"
 #include "sim/sim.h"
 #include "sim/sim_bus.h"
 #include "sim/sim_client.h"
+#include "sim/sim_echo.h"
 #include "sim/sim_http.h"
 #include "sim/sim_node.h"
+#include "sim/sim_stranger.h"
 #include "sim/world.h"
 
 enum {
@@ -56,6 +59,12 @@ struct cluster_settings {
     bool has_vanishing;         /* The last client goes for ever. */
     bool has_cancel;            /* Somebody cancels the first client's job. */
     bool has_observers;
+    bool has_rush;         /* All begin at once, and nothing goes wrong at first. */
+    bool has_reader;       /* Somebody keeps asking for the job of the client that has gone. */
+    bool has_stranger;     /* Somebody asks for what is not his, */
+    bool stranger_works;   /* and has a job of his own. */
+    bool has_reuse;        /* The last client asks for something else under the same name. */
+    bool has_altered;      /* What is sent for the first client's job is altered. */
     uint64_t end_limit_ms; /* Clients must have ended so long after the last fault. */
 };
 
@@ -71,12 +80,18 @@ struct cluster {
     uint32_t node_count;
     struct manifest_worker workers[CLUSTER_WORKERS_MAX];
     struct sim_client clients[CLUSTER_CLIENTS_MAX];
+    struct sim_stranger stranger;
+    struct sim_echoes echoes;
+    struct rules rules;
     struct sim_call *calls;
     uint64_t next_call;
     uint64_t next_incarnation;
     uint64_t last_fault_ms;
     uint32_t fault_count;
     bool faults_are_over;
+    uint64_t alarm_until_ms;
+    uint64_t alarm_count;
+    uint32_t alteration_count;
     struct arena scratch; /* Of one look at a message. */
     struct sim_report report;
 };

@@ -19,6 +19,9 @@ enum fault_kind {
     FAULT_STOP,      /* A node is asked to end. */
     FAULT_CLIENT,    /* A client is killed and comes back. */
     FAULT_ALL,       /* The power fails. */
+    FAULT_SIDE,      /* One of a node's two connections is lost. */
+    FAULT_ALARM,     /* The broker takes nothing for a while. */
+    FAULT_LONG,      /* A node is down for longer than anybody's patience. */
     FAULT_KINDS
 };
 
@@ -26,8 +29,20 @@ _Static_assert((int)FAULT_KINDS <=
                    (int)(sizeof((struct cluster_settings *)0)->fault_weights / sizeof(uint32_t)),
                "every kind has a weight");
 
-/* Longer than every deadline of the roles. */
-enum { PAUSE_MAX_MS = 25000, DOWN_MAX_MS = 4000, FAULTS_MAX = 60 };
+enum {
+    PAUSE_MAX_MS = 25000, /* Longer than every deadline of the roles. */
+    SHORT_PAUSE_MAX_MS = 5000,
+    RUSH_MS = 4000,  /* Without a fault. */
+    REUSE_MS = 4000, /* Until a name is used again, */
+    REUSES_MAX = 6,  /* so often at most. */
+    READ_MS = 700,   /* Between two questions of a reader. */
+    DOWN_MAX_MS = 4000,
+    LONG_MIN_MS = 9000, /* More than the longest wait of a worker before it asks again. */
+    LONG_MAX_MS = 35000,
+    ALARM_MAX_MS = 20000,
+    LEASE_MS = 15000,
+    FAULTS_MAX = 60
+};
 
 /* ---- what is in store ---- */
 
@@ -47,7 +62,7 @@ static void draw_size(struct cluster *cluster)
     settings->map_ms = world_between(world, 0, 30);
     settings->turn_ms = world_below(world, 3);
     settings->http_ms = world_between(world, 1, 20);
-    settings->client_timeout_ms = 15000;
+    settings->client_timeout_ms = LEASE_MS;
     settings->client_start_ms = 3000;
     settings->spread = world_chance(world, 300);
     settings->has_observers = world_chance(world, 300);
@@ -61,6 +76,18 @@ static void draw_size(struct cluster *cluster)
                                       .confirm_window = world_between(world, 1, 64),
                                       .confirm_window_bytes = 1 << 20,
                                       .deadline_ms = 5000};
+}
+
+/* Several ask at the same moment for the only slot, while nothing goes wrong yet. */
+static void draw_rush(struct cluster *cluster)
+{
+    struct cluster_settings *settings = &cluster->settings;
+    settings->has_rush = true;
+    settings->client_start_ms = 3;
+    settings->client_count = world_between(&cluster->world, 2, CLUSTER_CLIENTS_MAX);
+    settings->max_jobs = 1;
+    settings->http_loss = 0;
+    cluster->net.hiccup_per_mille = 0;
 }
 
 static void draw_mixed(struct cluster *cluster)
@@ -77,13 +104,32 @@ static void draw_mixed(struct cluster *cluster)
     for (uint32_t i = 0; i < FAULT_KINDS; i++) {
         settings->fault_weights[i] = world_chance(world, 500) ? world_between(world, 1, 10) : 0;
     }
+    if (world_chance(world, 500)) {
+        settings->fault_weights[FAULT_LONG] = settings->fault_weights[FAULT_ALARM] = 0;
+    }
     settings->has_poison = world_chance(world, 60);
     settings->has_full_disk = world_chance(world, 40);
     settings->has_vanishing = world_chance(world, 200);
     settings->has_cancel = world_chance(world, 50);
+    settings->has_reader = world_chance(world, 500);
+    settings->has_stranger = world_chance(world, 250);
+    settings->stranger_works = world_chance(world, 500);
+    settings->has_altered = !settings->has_poison && world_chance(world, 120);
+    bool is_special = settings->has_poison || settings->has_full_disk || settings->has_cancel ||
+                      settings->has_altered;
+    bool last_is_free = !settings->has_vanishing && (!is_special || settings->client_count > 1);
+    settings->has_reuse = last_is_free && world_chance(world, 150);
     if (world_chance(world, 300)) {
         cluster->net.hiccup_per_mille = world_between(world, 1, 30);
         cluster->net.hiccup_ms = 4000;
+    }
+    if (settings->has_reuse) {
+        /* Much is on its way, and for long. */
+        cluster->net.latency_ms = world_between(world, 0, 60);
+        cluster->net.hiccup_per_mille = world_between(world, 20, 150);
+        cluster->net.hiccup_ms = 3000;
+    } else if (world_chance(world, 150)) {
+        draw_rush(cluster);
     }
 }
 
@@ -109,6 +155,9 @@ static void draw_profile(struct cluster *cluster)
     switch (cluster->options->profile) {
     case SIM_MIXED:
         draw_mixed(cluster);
+        break;
+    case SIM_CALM:
+        settings->has_stranger = world_chance(&cluster->world, 500);
         break;
     case SIM_SLOW_MAPS:
         settings->slow_per_mille = 100;
@@ -138,6 +187,7 @@ static void draw_profile(struct cluster *cluster)
         break;
     case SIM_PAUSE:
         draw_single(cluster, FAULT_PAUSE);
+        settings->client_timeout_ms = LEASE_MS; /* Shorter than pauses of workers. */
         break;
     case SIM_LOST_DISK:
         draw_single(cluster, FAULT_DISK);
@@ -218,9 +268,40 @@ static void pause_node(struct cluster *cluster, struct sim_node *node)
 {
     struct world *world = &cluster->world;
     uint32_t pause_ms = world_between(world, 500, PAUSE_MAX_MS);
+    if (cluster->options->profile == SIM_PAUSE) {
+        /* Nobody may expire: workers are out for longer than a lease, gateways not for so long. */
+        pause_ms = node->kind == SIM_WORKER ? world_between(world, LEASE_MS + 1000, PAUSE_MAX_MS)
+                                            : world_between(world, 500, SHORT_PAUSE_MAX_MS);
+    }
     sim_node_pause(node, pause_ms);
     /* The broker gives up on who is silent for too long. */
     if (pause_ms > 10000 && world_chance(world, 700)) sim_bus_lose(&node->bus, 0);
+}
+
+static void alarm_timer(void *context, uint64_t number)
+{
+    struct cluster *cluster = context;
+    if (cluster->alarm_count != number) return; /* Another one has begun since. */
+    world_trace(&cluster->world, "the broker takes messages again");
+    sim_net_set_alarm(&cluster->net, false);
+}
+
+static void raise_alarm(struct cluster *cluster)
+{
+    struct world *world = &cluster->world;
+    uint32_t length_ms = world_between(world, 100, ALARM_MAX_MS);
+    world_trace(world, "the broker takes no messages for %u ms", length_ms);
+    sim_net_set_alarm(&cluster->net, true);
+    cluster->alarm_until_ms = world->now_ms + length_ms;
+    world_after(world, length_ms, alarm_timer, cluster, ++cluster->alarm_count);
+}
+
+static void lose_side(struct cluster *cluster, struct sim_node *node)
+{
+    enum sim_side side = world_chance(&cluster->world, 500) ? SIM_PUBLISHER : SIM_CONSUMER;
+    world_trace(&cluster->world, "%s: loses the connection it %s by", node->name,
+                side == SIM_PUBLISHER ? "publishes" : "consumes");
+    sim_bus_lose_side(&node->bus, side);
 }
 
 static void hurt_queue(struct cluster *cluster, enum sim_queue_fault fault)
@@ -300,6 +381,16 @@ static void do_fault(struct cluster *cluster, enum fault_kind kind)
     case FAULT_ALL:
         fail_power(cluster);
         break;
+    case FAULT_SIDE:
+        lose_side(cluster, node);
+        break;
+    case FAULT_ALARM:
+        raise_alarm(cluster);
+        break;
+    case FAULT_LONG:
+        if (!sim_node_may_crash(node)) break;
+        sim_node_crash(node, SIM_CRASH, world_between(world, LONG_MIN_MS, LONG_MAX_MS));
+        break;
     case FAULT_KINDS:
         break;
     }
@@ -321,6 +412,12 @@ static uint32_t draw_kind(struct cluster *cluster)
     return kind;
 }
 
+/* Lasts until then. */
+static void note_fault(struct cluster *cluster, uint64_t until_ms)
+{
+    if (until_ms > cluster->last_fault_ms) cluster->last_fault_ms = until_ms;
+}
+
 static void end_faults(struct cluster *cluster)
 {
     world_trace(&cluster->world, "no more faults");
@@ -328,10 +425,10 @@ static void end_faults(struct cluster *cluster)
     cluster->last_fault_ms = cluster->world.now_ms;
     for (uint32_t i = 0; i < cluster->node_count; i++) {
         cluster->nodes[i].crash_after = 0;
-        if (cluster->nodes[i].paused_until_ms > cluster->last_fault_ms) {
-            cluster->last_fault_ms = cluster->nodes[i].paused_until_ms;
-        }
+        note_fault(cluster, cluster->nodes[i].paused_until_ms);
+        note_fault(cluster, cluster->nodes[i].down_until_ms);
     }
+    note_fault(cluster, cluster->alarm_until_ms);
     for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
         cluster->clients[i].crash_after = 0;
     }
@@ -354,10 +451,37 @@ static void fault_timer(void *context, uint64_t number)
     world_after(world, world_between(world, 1, settings->fault_gap_ms), fault_timer, cluster, 0);
 }
 
+/* Somebody without its key keeps asking for a job whose owner has gone: that must not keep it. */
+static void reader_timer(void *context, uint64_t number)
+{
+    struct cluster *cluster = context;
+    struct world *world = &cluster->world;
+    struct api_request request = {.kind = API_GET_JOB,
+                                  .job = text_of(cluster->clients[number].job),
+                                  .wait_ms = world_below(world, 3) * 1000};
+    sim_http_request(cluster, SIM_HTTP_OBSERVER,
+                     world_below(world, cluster->settings.gateway_count), 0, &request);
+    world_after(world, world_between(world, 1, READ_MS), reader_timer, cluster, number);
+}
+
 static void vanish_timer(void *context, uint64_t number)
 {
     struct cluster *cluster = context;
-    sim_client_kill(&cluster->clients[number], SIM_KILL_FOR_EVER);
+    struct sim_client *client = &cluster->clients[number];
+    bool is_up = client->is_up;
+    sim_client_kill(client, SIM_KILL_FOR_EVER);
+    if (is_up && cluster->settings.has_reader) reader_timer(cluster, number);
+}
+
+static void reuse_timer(void *context, uint64_t number)
+{
+    struct cluster *cluster = context;
+    struct world *world = &cluster->world;
+    struct sim_client *client = &cluster->clients[number];
+    if (client->has_ended) return;
+    sim_client_kill(client, SIM_KILL_AND_REUSE);
+    if (client->submission > REUSES_MAX) return;
+    world_after(world, world_between(world, 1, REUSE_MS), reuse_timer, cluster, number);
 }
 
 static void cancel_timer(void *context, uint64_t number)
@@ -368,7 +492,7 @@ static void cancel_timer(void *context, uint64_t number)
     if (!client->has_begun) return;
     world_trace(&cluster->world, "somebody cancels %s", client->job);
     struct api_request request = {.kind = API_DELETE_JOB, .job = text_of(client->job)};
-    sim_http_request(cluster, CLUSTER_CLIENTS_MAX, gateway, 0, &request);
+    sim_http_request(cluster, SIM_HTTP_OBSERVER, gateway, 0, &request);
 }
 
 void faults_begin(struct cluster *cluster)
@@ -379,9 +503,15 @@ void faults_begin(struct cluster *cluster)
         end_faults(cluster);
         return;
     }
-    world_after(world, world_between(world, 1, settings->fault_gap_ms), fault_timer, cluster, 0);
+    uint32_t quiet_ms = settings->has_rush ? RUSH_MS : 0;
+    world_after(world, quiet_ms + world_between(world, 1, settings->fault_gap_ms), fault_timer,
+                cluster, 0);
     if (settings->has_vanishing && settings->client_count > 1) {
         world_after(world, world_between(world, 1, 15000), vanish_timer, cluster,
+                    settings->client_count - 1);
+    }
+    if (settings->has_reuse) {
+        world_after(world, world_between(world, 1, REUSE_MS), reuse_timer, cluster,
                     settings->client_count - 1);
     }
     if (settings->has_cancel) {

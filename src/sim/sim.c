@@ -9,6 +9,7 @@
 enum {
     WATCH_MS = 250,
     OBSERVE_MS = 2000,
+    RUSH_MS = 1000,         /* Until all nodes are there. */
     CLEAN_LIMIT_MS = 60000, /* Until nothing is left, after all clients have ended: two leases. */
     STEPS_MAX = 2000000
 };
@@ -74,8 +75,9 @@ static void set_up_clients(struct cluster *cluster)
         uint32_t chosen = world_below(world, scenarios->healthy_count);
         if (i == 0 && settings->has_poison) chosen = scenarios->count - 1;
         sim_client_init(cluster, &cluster->clients[i], i, &scenarios->items[chosen]);
-        world_after(world, world_between(world, 0, settings->client_start_ms), start_client_timer,
-                    cluster, i);
+        uint64_t first_ms = settings->has_rush ? RUSH_MS : 0;
+        world_after(world, first_ms + world_between(world, 0, settings->client_start_ms),
+                    start_client_timer, cluster, i);
     }
     if (settings->has_full_disk) {
         uint32_t worker = world_below(world, settings->worker_count);
@@ -119,6 +121,7 @@ static void watch_timer(void *context, uint64_t number)
     struct watch *watch = context;
     struct cluster *cluster = watch->cluster;
     uint64_t now_ms = cluster->world.now_ms;
+    rules_watch(cluster);
     if (!watch->is_answered && cluster_is_answered(cluster)) {
         watch->is_answered = true;
         watch->answered_ms = now_ms;
@@ -152,7 +155,7 @@ static void observe_timer(void *context, uint64_t number)
                                               API_NODES,   API_HEALTH,  API_METRICS};
         struct api_request request = {.kind = kinds[world_below(world, 6)],
                                       .job = text_of(client->job)};
-        sim_http_request(cluster, CLUSTER_CLIENTS_MAX,
+        sim_http_request(cluster, SIM_HTTP_OBSERVER,
                          world_below(world, cluster->settings.gateway_count), 0, &request);
     }
     world_after(world, world_between(world, 1, OBSERVE_MS), observe_timer, cluster, number);
@@ -170,6 +173,8 @@ static void run(struct cluster *cluster)
     if (cluster->settings.has_observers) {
         world_after(&cluster->world, OBSERVE_MS, observe_timer, cluster, 0);
     }
+    if (cluster->settings.has_stranger) sim_stranger_begin(cluster);
+    if (cluster->settings.has_reuse) sim_echo_begin(cluster);
     while (!watch.is_over && world_step(&cluster->world)) {
         if (cluster->world.step_count > STEPS_MAX) {
             world_fail(&cluster->world, "it does not come to an end");
@@ -207,6 +212,7 @@ static void tear_down(struct cluster *cluster)
         sim_node_done(&cluster->nodes[i]);
     }
     sim_http_done(cluster);
+    sim_echo_done(cluster);
     arena_done(&cluster->scratch);
     sim_net_done(&cluster->net);
     world_done(&cluster->world);

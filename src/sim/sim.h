@@ -57,6 +57,8 @@ struct sim_report {
     uint64_t crash_count;
     uint64_t fault_count;
     uint64_t job_count;
+    uint64_t restart_count; /* Of monitors' runs: what drivers were told, */
+    uint64_t settle_ms;     /* and how long it took until all was well. */
     uint64_t simulated_ms;
     uint64_t step_count;
 };

@@ -54,10 +54,16 @@ void sim_net_done(struct sim_net *net)
     net->broker = NULL;
 }
 
+static bool side_has_action(const struct sim_bus *bus, enum sim_side side)
+{
+    uint64_t connection = bus->connections[side];
+    return connection != 0 && broker_memory_has_action(bus->net->broker, connection);
+}
+
 static void bus_look(struct sim_bus *bus)
 {
-    if (bus->will_take || bus->connection == 0) return;
-    if (!broker_memory_has_action(bus->net->broker, bus->connection)) return;
+    if (bus->will_take) return;
+    if (!side_has_action(bus, SIM_PUBLISHER) && !side_has_action(bus, SIM_CONSUMER)) return;
     bus->will_take = true;
     world_after(bus->net->world, latency(bus->net), take_timer, bus, bus->life);
 }
@@ -126,16 +132,17 @@ static void declare_all(struct sim_bus *bus)
 
 static void follow_work(struct sim_bus *bus)
 {
-    if (bus->connection == 0 || bus->is_working == bus->wants_work) return;
+    uint64_t connection = bus->connections[SIM_CONSUMER];
+    if (connection == 0 || bus->is_working == bus->wants_work) return;
     bus->is_working = bus->wants_work;
     for (uint32_t i = 0; i < bus->net->work_count; i++) {
         char name[BUS_MEMORY_NAME_SIZE];
         work_name(i, name);
         if (bus->is_working) {
-            broker_memory_consume(bus->net->broker, bus->connection, name,
+            broker_memory_consume(bus->net->broker, connection, name,
                                   bus->net->limits.work_prefetch);
         } else {
-            broker_memory_cancel(bus->net->broker, bus->connection, name);
+            broker_memory_cancel(bus->net->broker, connection, name);
         }
     }
     sim_net_look(bus->net);
@@ -146,15 +153,18 @@ static void publish_soon(struct sim_bus *bus);
 static void connect_timer(void *context, uint64_t life)
 {
     struct sim_bus *bus = context;
-    if (bus->life != life || bus->connection != 0) return;
+    if (bus->life != life || bus->is_connected) return;
     struct sim_net *net = bus->net;
-    uint64_t connection = broker_memory_connect(net->broker);
-    if (connection == 0) {
+    if (!broker_memory_is_up(net->broker)) {
         world_after(net->world, world_between(net->world, CONNECT_MAX_MS, CONNECT_AGAIN_MS),
                     connect_timer, bus, life);
         return;
     }
-    bus->connection = connection;
+    for (uint32_t side = 0; side < SIM_SIDES; side++) {
+        bus->connections[side] = broker_memory_connect(net->broker);
+    }
+    bus->is_connected = true;
+    bus->is_blocked = false;
     bus->is_working = false;
     outbox_reconnect(bus->outbox);
     inbox_reconnect(bus->inbox);
@@ -162,7 +172,8 @@ static void connect_timer(void *context, uint64_t life)
     tell(bus, BUS_CONNECTED);
     char name[BUS_MEMORY_NAME_SIZE];
     inbox_name(net, bus->node, name);
-    broker_memory_consume(net->broker, connection, name, net->limits.inbox_prefetch);
+    broker_memory_consume(net->broker, bus->connections[SIM_CONSUMER], name,
+                          net->limits.inbox_prefetch);
     follow_work(bus);
     publish_soon(bus);
     sim_net_look(net);
@@ -174,16 +185,6 @@ static void connect_soon(struct sim_bus *bus)
                 connect_timer, bus, bus->life);
 }
 
-/* The node has noticed. */
-static void lost_timer(void *context, uint64_t life)
-{
-    struct sim_bus *bus = context;
-    if (bus->life != life) return;
-    bus->connection = 0;
-    tell(bus, BUS_DISCONNECTED);
-    connect_soon(bus);
-}
-
 /* The broker has noticed: connections have numbers that are never used twice. */
 static void forget_timer(void *context, uint64_t connection)
 {
@@ -192,22 +193,82 @@ static void forget_timer(void *context, uint64_t connection)
     sim_net_look(net);
 }
 
-void sim_bus_lose(struct sim_bus *bus, uint64_t broker_ms)
+/* Nothing goes through any more; the broker notices after `broker_ms`. */
+static void cut(struct sim_bus *bus, enum sim_side side, uint64_t broker_ms)
 {
-    if (!bus->is_open || bus->connection == 0) return;
-    struct sim_net *net = bus->net;
-    uint64_t connection = bus->connection;
-    /* Nothing goes through any more; that the connection is over is told later. */
+    uint64_t connection = bus->connections[side];
+    bus->connections[side] = 0;
+    if (connection == 0) return;
+    if (broker_ms == 0) {
+        broker_memory_disconnect(bus->net->broker, connection);
+    } else {
+        world_after(bus->net->world, broker_ms, forget_timer, bus->net, connection);
+    }
+}
+
+/* Whatever was on its way is lost. */
+static void cut_all(struct sim_bus *bus, uint64_t broker_ms)
+{
     bus->life++;
-    bus->connection = 0;
     bus->will_publish = bus->will_acknowledge = bus->will_take = false;
+    cut(bus, SIM_PUBLISHER, broker_ms);
+    cut(bus, SIM_CONSUMER, broker_ms);
+    sim_net_look(bus->net);
+}
+
+/* The node has noticed. */
+static void lost_timer(void *context, uint64_t life)
+{
+    struct sim_bus *bus = context;
+    if (bus->life != life || !bus->is_connected) return;
+    cut_all(bus, 0);
+    bus->is_connected = false;
+    bus->is_blocked = false;
+    tell(bus, BUS_DISCONNECTED);
+    connect_soon(bus);
+}
+
+static void notice_later(struct sim_bus *bus)
+{
+    struct sim_net *net = bus->net;
     world_after(net->world, world_between(net->world, 0, net->detection_ms), lost_timer, bus,
                 bus->life);
-    if (broker_ms == 0) {
-        broker_memory_disconnect(net->broker, connection);
-        sim_net_look(net);
-    } else {
-        world_after(net->world, broker_ms, forget_timer, net, connection);
+}
+
+void sim_bus_lose(struct sim_bus *bus, uint64_t broker_ms)
+{
+    bool has_any = bus->connections[SIM_PUBLISHER] != 0 || bus->connections[SIM_CONSUMER] != 0;
+    if (!bus->is_open || !has_any) return;
+    cut_all(bus, broker_ms);
+    notice_later(bus);
+}
+
+void sim_bus_lose_side(struct sim_bus *bus, enum sim_side side)
+{
+    if (!bus->is_open || !bus->is_connected || bus->connections[side] == 0) return;
+    cut(bus, side, 0);
+    sim_net_look(bus->net);
+    notice_later(bus);
+}
+
+/* ---- alarms ---- */
+
+static void unblocked_timer(void *context, uint64_t life)
+{
+    struct sim_bus *bus = context;
+    if (bus->life != life || !bus->is_blocked || bus->net->has_alarm) return;
+    bus->is_blocked = false;
+    tell(bus, BUS_UNBLOCKED);
+    publish_soon(bus);
+}
+
+void sim_net_set_alarm(struct sim_net *net, bool has_alarm)
+{
+    net->has_alarm = has_alarm;
+    for (uint32_t i = 0; i < net->node_count && !has_alarm; i++) {
+        struct sim_bus *bus = net->buses[i];
+        if (bus == NULL || !bus->is_open) continue;
+        if (bus->is_blocked) world_after(net->world, latency(net), unblocked_timer, bus, bus->life);
     }
 }
 
@@ -221,7 +282,8 @@ static bool publish_some(struct sim_bus *bus, uint32_t limit)
     for (; i < limit && outbox_next(bus->outbox, &message, &sequence); i++) {
         char name[BUS_MEMORY_NAME_SIZE];
         name_of(&message.to, name);
-        broker_memory_publish(bus->net->broker, bus->connection, name, message.bytes, sequence);
+        broker_memory_publish(bus->net->broker, bus->connections[SIM_PUBLISHER], name,
+                              message.bytes, sequence);
         bus->net->message_count++;
     }
     return i > 0;
@@ -232,7 +294,13 @@ static void publish_timer(void *context, uint64_t life)
     struct sim_bus *bus = context;
     if (bus->life != life) return;
     bus->will_publish = false;
-    if (bus->connection == 0) return;
+    if (bus->connections[SIM_PUBLISHER] == 0) return;
+    if (bus->net->has_alarm) {
+        /* Only who publishes is told. */
+        if (!bus->is_blocked) tell(bus, BUS_BLOCKED);
+        bus->is_blocked = true;
+        return;
+    }
     bool any = publish_some(bus, world_between(bus->net->world, 1, BURST));
     sim_net_look(bus->net);
     if (any) publish_soon(bus); /* Else the window is full: a confirm makes room. */
@@ -240,7 +308,8 @@ static void publish_timer(void *context, uint64_t life)
 
 static void publish_soon(struct sim_bus *bus)
 {
-    if (bus->will_publish || bus->connection == 0 || outbox_waiting(bus->outbox) == 0) return;
+    if (bus->will_publish || bus->connections[SIM_PUBLISHER] == 0) return;
+    if (outbox_waiting(bus->outbox) == 0 || bus->is_blocked) return;
     bus->will_publish = true;
     world_after(bus->net->world, latency(bus->net), publish_timer, bus, bus->life);
 }
@@ -249,7 +318,8 @@ static void send_acknowledgements(struct sim_bus *bus)
 {
     struct inbox_ack ack;
     while (inbox_next_ack(bus->inbox, &ack)) {
-        broker_memory_acknowledge(bus->net->broker, bus->connection, ack.tag, ack.multiple);
+        broker_memory_acknowledge(bus->net->broker, bus->connections[SIM_CONSUMER], ack.tag,
+                                  ack.multiple);
     }
 }
 
@@ -258,7 +328,7 @@ static void acknowledge_timer(void *context, uint64_t life)
     struct sim_bus *bus = context;
     if (bus->life != life) return;
     bus->will_acknowledge = false;
-    if (bus->connection == 0) return;
+    if (bus->connections[SIM_CONSUMER] == 0) return;
     send_acknowledgements(bus);
     sim_net_look(bus->net);
 }
@@ -295,7 +365,10 @@ static bool take_one(struct sim_bus *bus)
 {
     struct broker_action action;
     struct sim_net *net = bus->net;
-    if (!broker_memory_take(net->broker, bus->connection, random_u64(&net->world->random),
+    bool both = side_has_action(bus, SIM_PUBLISHER) && side_has_action(bus, SIM_CONSUMER);
+    enum sim_side side = side_has_action(bus, SIM_CONSUMER) ? SIM_CONSUMER : SIM_PUBLISHER;
+    if (both && world_chance(net->world, 500)) side = SIM_PUBLISHER;
+    if (!broker_memory_take(net->broker, bus->connections[side], random_u64(&net->world->random),
                             &action)) {
         return false;
     }
@@ -325,7 +398,6 @@ static void take_timer(void *context, uint64_t life)
     struct sim_bus *bus = context;
     if (bus->life != life) return;
     bus->will_take = false;
-    if (bus->connection == 0) return;
     uint32_t count = world_between(bus->net->world, 1, BURST);
     while (count > 0 && take_one(bus)) {
         count--;
@@ -347,7 +419,7 @@ status sim_bus_open(struct sim_bus *bus, struct error *err)
     bus->outbox = outbox;
     bus->life++;
     bus->is_open = true;
-    bus->connection = 0;
+    bus->is_connected = bus->is_blocked = false;
     bus->wants_work = bus->is_working = false;
     bus->will_publish = bus->will_acknowledge = bus->will_take = false;
     connect_soon(bus);
@@ -358,22 +430,20 @@ void sim_bus_kill(struct sim_bus *bus)
 {
     if (!bus->is_open) return;
     bus->is_open = false;
-    bus->life++;
-    if (bus->connection != 0) broker_memory_disconnect(bus->net->broker, bus->connection);
-    bus->connection = 0;
+    bus->is_connected = false;
+    cut_all(bus, 0);
     outbox_destroy(bus->outbox);
     inbox_destroy(bus->inbox);
     bus->outbox = NULL;
     bus->inbox = NULL;
-    sim_net_look(bus->net);
 }
 
 void sim_bus_close(struct sim_bus *bus)
 {
-    if (bus->is_open && bus->connection != 0) {
+    if (bus->is_open && bus->connections[SIM_PUBLISHER] != 0 && !bus->net->has_alarm) {
         (void)publish_some(bus, UINT32_MAX); /* What the window has no room for is lost. */
-        send_acknowledgements(bus);
     }
+    if (bus->is_open && bus->connections[SIM_CONSUMER] != 0) send_acknowledgements(bus);
     sim_bus_kill(bus);
 }
 
@@ -387,7 +457,7 @@ void sim_bus_send(struct sim_bus *bus, const struct bus_address *to, struct buf 
 void sim_bus_acknowledge(struct sim_bus *bus, uint64_t delivery)
 {
     inbox_acknowledge(bus->inbox, delivery);
-    if (bus->will_acknowledge || bus->connection == 0) return;
+    if (bus->will_acknowledge || bus->connections[SIM_CONSUMER] == 0) return;
     bus->will_acknowledge = true;
     world_after(bus->net->world, latency(bus->net), acknowledge_timer, bus, bus->life);
 }

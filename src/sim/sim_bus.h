@@ -6,8 +6,13 @@
  * goes from one to the other takes a time of its own: messages are published in order, but apart
  * from acknowledgements, and what comes back is taken in any order the broker could have.
  *
- * A connection may be lost so that only one side knows: the broker keeps its half, with its
- * consumers, until it notices. Events are handed to the owner, who queues them.
+ * A node has two connections, as the real bus has: one to publish, one to consume. Both begin and
+ * end together as far as the node knows; but one may be lost before the other, and the other goes
+ * on until the node notices. A connection may be lost so that only one side knows: the broker keeps
+ * its half, with its consumers, until it notices. While the broker has an alarm it takes nothing
+ * from those who publish, tells them so, and goes on delivering.
+ *
+ * Events are handed to the owner, who queues them.
  *
  * Memory: embedded in its node; it must not move while the world has timers for it.
  */
@@ -20,6 +25,8 @@
 #include "sim/world.h"
 
 enum { SIM_BUS_NODES_MAX = 8 };
+
+enum sim_side { SIM_PUBLISHER, SIM_CONSUMER, SIM_SIDES };
 
 struct sim_bus;
 
@@ -37,6 +44,7 @@ struct sim_net {
     uint32_t hiccup_ms;        /* up to this instead. */
     uint32_t detection_ms;     /* Until a lost connection is noticed. */
     uint64_t message_count;    /* Published. */
+    bool has_alarm;            /* The broker takes nothing for now. */
 };
 
 struct sim_bus {
@@ -48,7 +56,9 @@ struct sim_bus {
     void (*event)(void *context, struct bus_event *event); /* Moves the bytes. */
     struct outbox *outbox;
     struct inbox *inbox;
-    uint64_t connection; /* 0: none, as far as the node knows. */
+    bool is_connected;               /* As far as the node knows. */
+    uint64_t connections[SIM_SIDES]; /* 0: none, or one through which nothing goes any more. */
+    bool is_blocked;                 /* Was told of the alarm. */
     bool wants_work;
     bool is_working;
     bool will_publish; /* A timer for it is running. */
@@ -62,6 +72,8 @@ void sim_net_done(struct sim_net *net);
 void sim_net_look(struct sim_net *net);
 void sim_net_kill_broker(struct sim_net *net);
 void sim_net_start_broker(struct sim_net *net);
+/* An alarm of memory or disk begins, or is over. */
+void sim_net_set_alarm(struct sim_net *net, bool has_alarm);
 /* Queues are numbered: inboxes of the nodes, then work queues. */
 enum sim_queue_fault { SIM_QUEUE_PURGED, SIM_QUEUE_DELETED };
 void sim_net_hurt_queue(struct sim_net *net, uint32_t queue, enum sim_queue_fault fault);
@@ -80,7 +92,9 @@ void sim_bus_acknowledge(struct sim_bus *bus, uint64_t delivery);
 void sim_bus_revoke(struct sim_bus *bus, uint64_t token);
 void sim_bus_work(struct sim_bus *bus, bool wanted);
 
-/* The connection is lost; the broker notices after `broker_ms`, the node in its own time. */
+/* Both connections are lost; the broker notices after `broker_ms`, the node in its own time. */
 void sim_bus_lose(struct sim_bus *bus, uint64_t broker_ms);
+/* One is lost, and the broker knows; the other goes on until the node notices. */
+void sim_bus_lose_side(struct sim_bus *bus, enum sim_side side);
 
 #endif

@@ -61,13 +61,17 @@ static void read_timer(void *context, uint64_t packed)
 static unsigned char *chunk_mark(struct sim_client *client, uint32_t scan, uint64_t number)
 {
     uint64_t at = number;
-    for (uint32_t i = 0; i < scan && i < client->scenario->plan->scan_count; i++) {
+    uint32_t scan_count = client->scenario->plan->scan_count;
+    if (scan >= scan_count) at = UINT64_MAX;
+    for (uint32_t i = 0; i < scan && scan < scan_count; i++) {
         at += table_of(client, i)->chunk_count;
     }
     if (at < client->scenario->chunk_count) return &client->seen[at];
+    /* Of another job that has its name, or had it before. */
+    if (client->is_reused || client->is_squatted) return NULL;
     world_fail(&client->cluster->world, "client %u sends a chunk that there is not",
                client->number);
-    return &client->seen[0];
+    return NULL;
 }
 
 /* How often chunks are sent is what the profiles promise something about. */
@@ -77,6 +81,7 @@ void sim_client_sent(struct cluster *cluster, struct text job, uint32_t scan, ui
         struct sim_client *client = &cluster->clients[i];
         if (!text_equal(text_of(client->job), job)) continue;
         unsigned char *mark = chunk_mark(client, scan, number);
+        if (mark == NULL) continue;
         client->put_count++;
         if (*mark != 0) client->again_count++;
         *mark = 1;
@@ -88,6 +93,7 @@ static void make_request(struct sim_client *client, struct effect *effect)
     struct cluster *cluster = client->cluster;
     struct api_request request = effect->request;
     request.body = (struct text){(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
+    if (request.kind == API_DELETE_JOB) client->is_leaving = true;
     uint32_t gateway = effect->gateway;
     if (cluster->settings.spread) {
         gateway = world_below(&cluster->world, cluster->settings.gateway_count);
@@ -165,6 +171,13 @@ static void end_process(struct sim_client *client)
 static void finish(struct sim_client *client, const struct effect *effect)
 {
     struct world *world = &client->cluster->world;
+    if (client->is_reused && effect->error->code == STATUS_USAGE) {
+        /* The job that had the name is still known somewhere; it can't be for ever. */
+        world_trace(world, "client %u: is refused: %s", client->number, effect->error->text);
+        end_process(client);
+        world_after(world, world_between(world, 5, 150), restart_timer, client, client->life);
+        return;
+    }
     client->has_ended = true;
     client->outcome = *effect->error;
     client->ended_ms = world->now_ms;
@@ -273,18 +286,50 @@ static void forget_answers(struct sim_client *client)
     arena_reset(&client->arena);
 }
 
-static void new_submission(struct sim_client *client)
+/* Another job, of the name that `job` has. */
+static void new_job(struct sim_client *client)
 {
     struct world *world = &client->cluster->world;
     client->submission++;
+    client->is_accepted = client->is_leaving = client->is_squatted = false;
     client->cluster->report.job_count++;
-    (void)snprintf(client->job, sizeof client->job, "job-%u-%u", client->number,
-                   client->submission); /* Fits. */
     (void)snprintf(client->owner_key, sizeof client->owner_key, "%016llx%016llx",
                    (unsigned long long)random_u64(&world->random),
                    (unsigned long long)random_u64(&world->random)); /* Fits exactly. */
     buf_reset(&client->journal);
     memset(client->seen, 0, client->scenario->chunk_count + 1);
+}
+
+static void new_submission(struct sim_client *client)
+{
+    (void)snprintf(client->job, sizeof client->job, "job-%u-%u", client->number,
+                   client->submission + 1); /* Fits. */
+    new_job(client);
+}
+
+/* Whatever is on its way for the old job finds another one of its name. */
+static void reuse_name(struct sim_client *client)
+{
+    struct cluster *cluster = client->cluster;
+    struct world *world = &cluster->world;
+    struct api_request request = {.kind = API_DELETE_JOB,
+                                  .job = text_of(client->job),
+                                  .has_owner = true,
+                                  .owner_key = text_of(client->owner_key)};
+    sim_http_request(cluster, SIM_HTTP_OBSERVER,
+                     world_below(world, cluster->settings.gateway_count), 0, &request);
+    uint64_t old_count = client->scenario->chunk_count;
+    client->scenario =
+        &cluster->scenarios->items[world_below(world, cluster->scenarios->healthy_count)];
+    client->is_reused = true;
+    memory_free(NULL, client->seen, old_count + 1);
+    client->seen = memory_alloc(NULL, client->scenario->chunk_count + 1);
+    if (client->seen == NULL) {
+        world_fail(world, "out of memory");
+        client->scenario = &cluster->scenarios->items[0];
+        return;
+    }
+    new_job(client);
 }
 
 static int compare_sent(const void *a, const void *b)
@@ -324,6 +369,7 @@ void sim_client_start(struct sim_client *client)
     client->is_up = true;
     client->life++;
     client->crash_after = 0;
+    client->waits_for_slot = false;
     forget_answers(client);
     read_journal(client);
     if (!account_init(&client->account, client->scenario->plan, &client->arena)) {
@@ -369,12 +415,20 @@ void sim_client_kill(struct sim_client *client, enum sim_kill how)
     if (!client->is_up) return;
     static const char *const words[] = {[SIM_KILL_AND_RESUME] = "comes back",
                                         [SIM_KILL_AND_BEGIN_ANEW] = "begins anew",
+                                        [SIM_KILL_AND_REUSE] = "asks for something else",
                                         [SIM_KILL_FOR_EVER] = "is gone for ever"};
     world_trace(world, "client %u: is killed and %s", client->number, words[how]);
     client->cluster->report.crash_count++;
     end_process(client);
     if (how == SIM_KILL_FOR_EVER) {
         client->has_gone = true;
+        client->ended_ms = world->now_ms;
+        return;
+    }
+    if (how == SIM_KILL_AND_REUSE) {
+        reuse_name(client);
+        if (world->failed) return;
+        world_after(world, world_between(world, 1, 300), restart_timer, client, client->life);
         return;
     }
     if (how == SIM_KILL_AND_BEGIN_ANEW) {
@@ -397,5 +451,5 @@ void sim_client_done(struct sim_client *client)
     effects_done(&client->effects);
     buf_done(&client->journal);
     buf_done(&client->resumed);
-    memory_free(NULL, client->seen, client->scenario->chunk_count + 1);
+    if (client->seen != NULL) memory_free(NULL, client->seen, client->scenario->chunk_count + 1);
 }

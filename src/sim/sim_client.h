@@ -31,7 +31,12 @@ struct sim_client {
     bool has_ended; /* With `outcome`, */
     bool has_gone;  /* or for ever. */
     struct error outcome;
-    uint64_t ended_ms;
+    uint64_t ended_ms; /* Or gone. */
+    bool waits_for_slot;
+    bool is_accepted;
+    bool is_leaving;  /* Has said DELETE. */
+    bool is_squatted; /* Somebody else got its job's name where it was free. */
+    bool is_reused;   /* It had another job of this name. */
     uint64_t life;
     uint32_t crash_after;
     struct client *role;
@@ -53,7 +58,12 @@ void sim_client_init(struct cluster *cluster, struct sim_client *client, uint32_
                      const struct scenario *scenario);
 void sim_client_done(struct sim_client *client);
 void sim_client_start(struct sim_client *client);
-enum sim_kill { SIM_KILL_AND_RESUME, SIM_KILL_AND_BEGIN_ANEW, SIM_KILL_FOR_EVER };
+enum sim_kill {
+    SIM_KILL_AND_RESUME,
+    SIM_KILL_AND_BEGIN_ANEW,
+    SIM_KILL_AND_REUSE, /* The job is deleted, and another one asked for under its name. */
+    SIM_KILL_FOR_EVER
+};
 void sim_client_kill(struct sim_client *client, enum sim_kill how);
 void sim_client_reply(struct sim_client *client, uint64_t request_id, struct api_reply *reply);
 /* A gateway hands the chunk on. */

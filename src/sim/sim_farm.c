@@ -53,7 +53,10 @@ static void work(const struct scenarios *scenarios, const struct sim_farm_option
         struct record record = {.seed = seed};
         struct error err;
         if (!write_record(fd, &record)) _exit(1);
-        if (sim_run_seed(scenarios, &run, &record.report, &err) != STATUS_OK) {
+        status result = options->run != NULL
+                            ? options->run(options->context, seed, &record.report, &err)
+                            : sim_run_seed(scenarios, &run, &record.report, &err);
+        if (result != STATUS_OK) {
             record.report = (struct sim_report){.ok = false};
             (void)snprintf(record.report.reason, sizeof record.report.reason, "%.500s",
                            err.text); /* May be cut. */

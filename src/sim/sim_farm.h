@@ -22,6 +22,8 @@ struct sim_farm_options {
     uint32_t process_count;
     enum worker_mutation mutation;
     enum sim_profile profile;
+    /* Runs one seed of another world instead, to which the two above mean nothing; may be NULL. */
+    status (*run)(void *context, uint64_t seed, struct sim_report *out, struct error *err);
     const atomic_bool *cancelled; /* May be NULL. */
     void *context;
     /* After every run, in any order; false: that is enough. */

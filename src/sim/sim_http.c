@@ -18,7 +18,7 @@ enum call_state {
 struct sim_call {
     struct sim_call *next;
     uint64_t id;
-    uint32_t client; /* CLUSTER_CLIENTS_MAX: an observer's. */
+    uint32_t client; /* Or an observer's, or the stranger's. */
     uint32_t gateway;
     uint64_t request_id;
     enum call_state state;
@@ -62,6 +62,8 @@ static void observer_reply(struct cluster *cluster, const struct sim_call *call)
 {
     uint32_t code = call->reply.status;
     bool is_fine = call->failed || code == 200 || code == 204 || code == 404 || code == 503;
+    /* Who deletes his job and asks for another one of the name may be overtaken by it. */
+    if (code == 403 && call->request.has_owner) is_fine = true;
     if (!is_fine) world_fail(&cluster->world, "an observer was answered with %u", code);
 }
 
@@ -73,11 +75,13 @@ static void back_timer(void *context, uint64_t id)
     struct api_reply reply = call->reply;
     uint32_t client = call->client;
     uint64_t request_id = call->request_id;
+    enum api_kind kind = call->request.kind;
     bool failed = call->failed;
     call->reply.body = (struct buf){0};
-    if (client == CLUSTER_CLIENTS_MAX) observer_reply(cluster, call);
+    if (client == SIM_HTTP_OBSERVER) observer_reply(cluster, call);
     call_free(cluster, call);
     if (client < CLUSTER_CLIENTS_MAX) {
+        if (!failed) rules_heard(&cluster->clients[client], kind, reply.status);
         sim_client_reply(&cluster->clients[client], request_id, failed ? NULL : &reply);
     }
     buf_done(&reply.body);
@@ -105,6 +109,10 @@ void sim_http_reply(struct cluster *cluster, uint64_t id, struct api_reply *repl
     world_trace(&cluster->world, "http: %s answers %.*s %.*s with %u",
                 cluster->nodes[call->gateway].name, TEXT_ARGS(call->line.method),
                 TEXT_ARGS(call->line.target), reply->status);
+    rules_reply(cluster, call->client, &call->request, &call->reply);
+    if (call->client == SIM_HTTP_STRANGER) {
+        sim_stranger_reply(&cluster->stranger, call->request_id, &call->request, reply->status);
+    }
     go_back(cluster, call, call->reply_is_lost);
 }
 
@@ -150,6 +158,10 @@ static void arrive_timer(void *context, uint64_t id)
     uint32_t code = 0;
     call->state = CALL_THERE;
     if (api_request_parse(&http, &call->arena, &call->request, &code, &err) != STATUS_OK) {
+        if (call->client == SIM_HTTP_STRANGER) {
+            go_back(cluster, call, true); /* The server says so; no gateway hears of it. */
+            return;
+        }
         world_fail(&cluster->world, "%.*s %.*s is not understood: %s", TEXT_ARGS(call->line.method),
                    TEXT_ARGS(call->line.target), err.text);
         return;

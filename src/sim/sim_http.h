@@ -10,7 +10,10 @@
 
 struct cluster;
 
-/* From client `client`, or an observer (CLUSTER_CLIENTS_MAX). */
+/* Instead of a client's number. */
+enum { SIM_HTTP_OBSERVER = 1000, SIM_HTTP_STRANGER };
+
+/* From client `client`, or somebody else. */
 void sim_http_request(struct cluster *cluster, uint32_t client, uint32_t gateway,
                       uint64_t request_id, const struct api_request *request);
 void sim_http_reply(struct cluster *cluster, uint64_t call, struct api_reply *reply);

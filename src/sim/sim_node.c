@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "sim/cluster.h"
+#include "sim/sim_alter.h"
 #include "sql/compile.h"
 #include "wire/message.h"
 
@@ -86,13 +87,15 @@ static void bus_event(void *context, struct bus_event *event)
     static const enum event_kind kinds[] = {
         [BUS_CONNECTED] = EVENT_CONNECTED, [BUS_DISCONNECTED] = EVENT_DISCONNECTED,
         [BUS_DELIVERY] = EVENT_DELIVERY,   [BUS_CONFIRMED] = EVENT_CONFIRMED,
-        [BUS_RETURNED] = EVENT_RETURNED,
+        [BUS_RETURNED] = EVENT_RETURNED,   [BUS_BLOCKED] = EVENT_BLOCKED,
+        [BUS_UNBLOCKED] = EVENT_BLOCKED,
     };
     struct sim_event pushed = {.event = {.kind = kinds[event->kind],
                                          .token = event->token,
                                          .delivery = event->delivery,
                                          .from_work = event->queue == BUS_WORK,
                                          .work = event->work,
+                                         .blocked = event->kind == BUS_BLOCKED,
                                          .bytes = event->bytes}};
     sim_node_push(context, &pushed);
 }
@@ -157,7 +160,8 @@ static void map_begin(struct sim_node *node, struct map_task *task)
 
 /* ---- effects ---- */
 
-/* Whatever is sent can be read; and how often somebody asks for what is missing is counted. */
+/* Whatever is sent can be read, and keeps to the rules; and how often somebody asks for what is
+ * missing is counted. */
 static void look_at(struct sim_node *node, const struct effect *effect)
 {
     struct cluster *cluster = node->cluster;
@@ -169,6 +173,8 @@ static void look_at(struct sim_node *node, const struct effect *effect)
         world_fail(&cluster->world, "%s sends what nobody can read: %s", node->name, err.text);
         return;
     }
+    rules_send(node, &message, effect->token);
+    sim_echo_keep(node, effect, &message);
     bool is_repair = message.kind == MESSAGE_MARKER || message.kind == MESSAGE_ASK;
     if (is_repair) cluster->report.repair_count++;
     if (message.kind == MESSAGE_CHUNK) {
@@ -184,6 +190,7 @@ static void send(struct sim_node *node, struct effect *effect)
     struct bus_address to = {.kind = BUS_INBOX, .node = text_of(effect->to)};
     if (effect->to[0] == '\0') to = (struct bus_address){.kind = BUS_WORK, .work = effect->work};
     look_at(node, effect);
+    sim_alter(node->cluster, &effect->bytes);
     sim_bus_send(&node->bus, &to, &effect->bytes, effect->token);
 }
 
@@ -194,6 +201,7 @@ static void append_log(struct sim_node *node, struct effect *effect)
 {
     struct text record = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
     struct error err;
+    rules_log(node, effect->to, record);
     if (sim_disk_append(&node->disk, effect->to, record, &err) == STATUS_OK) return;
     world_trace(&node->cluster->world, "%s: no room for %s", node->name, effect->to);
     struct effects effects = {0};
@@ -232,6 +240,7 @@ static void carry_out(struct sim_node *node, struct effect *effect)
         sim_bus_revoke(&node->bus, effect->token);
         break;
     case EFFECT_ACK:
+        rules_acknowledge(node, effect->delivery);
         sim_bus_acknowledge(&node->bus, effect->delivery);
         break;
     case EFFECT_WORK:
@@ -245,6 +254,7 @@ static void carry_out(struct sim_node *node, struct effect *effect)
         sim_disk_remove(&node->disk, effect->to);
         break;
     case EFFECT_MAP:
+        rules_map(node, effect->task);
         map_begin(node, effect->task);
         effect->task = NULL;
         break;
@@ -259,6 +269,8 @@ static void carry_out(struct sim_node *node, struct effect *effect)
     case EFFECT_SAY:
         world_trace(&cluster->world, "%s: says %.*s", node->name, (int)effect->bytes.size,
                     (const char *)effect->bytes.bytes);
+        rules_say(node,
+                  (struct text){(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size});
         break;
     case EFFECT_EXIT:
         node_exit(node);
@@ -322,6 +334,7 @@ static void step(struct sim_node *node, struct sim_event *taken)
         item = event->task->item; /* What it gives for the worker itself is applied in the step. */
         sim_disk_hold(&node->disk, item);
     }
+    rules_event(node, event);
     step_role(node, event);
     sim_disk_release(&node->disk, item);
     carry_out_all(node);
@@ -506,6 +519,7 @@ static void end_process(struct sim_node *node)
         map_task_destroy(node->maps_running[i].task);
     }
     node->map_count = 0;
+    rules_hands_done(&node->hands);
     gateway_destroy(node->gateway);
     worker_destroy(node->worker);
     mapper_destroy(node->mapper);
@@ -526,6 +540,7 @@ void sim_node_crash(struct sim_node *node, enum sim_crash how, uint64_t down_ms)
     end_process(node);
     sim_disk_crash(&node->disk, &cluster->world, cluster->settings.torn_per_mille);
     if (how == SIM_CRASH_AND_LOSE_DISK) sim_disk_lose(&node->disk);
+    node->down_until_ms = cluster->world.now_ms + down_ms;
     world_after(&cluster->world, down_ms, restart_timer, node, node->life);
 }
 

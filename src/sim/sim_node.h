@@ -11,6 +11,7 @@
 #include "role/gateway.h"
 #include "role/mapper.h"
 #include "role/worker.h"
+#include "sim/rules.h"
 #include "sim/sim_bus.h"
 #include "sim/sim_disk.h"
 
@@ -42,6 +43,7 @@ struct sim_node {
     bool is_stopping;
     uint64_t life;
     uint64_t paused_until_ms;
+    uint64_t down_until_ms;
     uint32_t crash_after; /* So many effects; 0: no such plan. */
     bool will_turn;
     bool in_turn;
@@ -52,6 +54,7 @@ struct sim_node {
     struct sim_bus bus;
     struct sim_disk disk;
     struct effects effects;
+    struct rule_hands hands;
     struct sim_event *events; /* A ring. */
     uint32_t event_first;
     uint32_t event_count;

@@ -41,6 +41,7 @@ static const struct route routes[API_KINDS] = {
     [API_PUT_END] = {"PUT", "/v1/jobs/{job}/scans/{scan}/end", json_type},
     [API_GET_JOB] = {"GET", "/v1/jobs/{job}", NULL},
     [API_GET_RESULT] = {"GET", "/v1/jobs/{job}/results/{query}", NULL},
+    [API_TIMELINE] = {"GET", "/v1/jobs/{job}/timeline", NULL},
     [API_DELETE_JOB] = {"DELETE", "/v1/jobs/{job}", NULL},
     [API_LIST_JOBS] = {"GET", "/v1/jobs", NULL},
     [API_NODES] = {"GET", "/v1/nodes", NULL},

@@ -28,6 +28,7 @@ enum api_kind {
     API_PUT_END,    /* PUT /v1/jobs/ID/scans/S/end          body: JSON {"count":N,"sum":"hex"} */
     API_GET_JOB,    /* GET /v1/jobs/ID?wait=SECONDS&sent=0:12,1:3&seen=HASH */
     API_GET_RESULT, /* GET /v1/jobs/ID/results/Q?from=N     Q is a query's name, or .books */
+    API_TIMELINE,   /* GET /v1/jobs/ID/timeline */
     API_DELETE_JOB, /* DELETE /v1/jobs/ID */
     API_LIST_JOBS,  /* GET /v1/jobs */
     API_NODES,      /* GET /v1/nodes */
@@ -217,7 +218,7 @@ struct job_list {
     struct text silent; /* Names of workers that did not answer, for people. */
 };
 
-enum node_role { NODE_GATEWAY, NODE_WORKER, NODE_MONITOR, NODE_ROLES };
+enum node_role { NODE_GATEWAY, NODE_WORKER, NODE_MONITOR, NODE_BROKER, NODE_ROLES };
 extern const char *const node_role_names[NODE_ROLES];
 
 struct node_entry {
@@ -226,10 +227,23 @@ struct node_entry {
     bool answers; /* Lately; */
     bool heard;   /* ever, */
     uint64_t answered_ms_ago;
-    bool maps; /* Workers only, as is all below. */
+    bool maps; /* Workers only. */
     bool folds;
     uint64_t uptime_ms;
     uint32_t job_count;
+    struct text state;       /* As the monitors see it; without any, whether it answers. */
+    struct text incarnation; /* When it was started: wall clock in ms; empty: not known. */
+    uint32_t restarts;       /* By monitors. */
+    uint64_t silent_ms;      /* Since the monitors last heard of it. */
+    uint64_t resident_bytes; /* Of memory. */
+    struct text problem;     /* Why it could not be started lately. */
+};
+
+/* A queue at the broker. */
+struct queue_entry {
+    struct text name;  /* inbox.NODE or work.K */
+    uint64_t messages; /* That wait; not those that somebody has in hand. */
+    uint32_t consumers;
 };
 
 struct node_list {
@@ -238,6 +252,30 @@ struct node_list {
     bool connected;      /* It has a broker. */
     const struct node_entry *nodes;
     uint32_t node_count;
+    struct text leader;      /* Of the monitors; empty: there is none, or it is not known. */
+    uint64_t term;           /* Its term; 0: none. */
+    bool watched;            /* The monitors have told this gateway how the nodes are, */
+    uint64_t watched_ms_ago; /* so long ago. */
+    const struct queue_entry *queues;
+    uint32_t queue_count;
+};
+
+/* ---- GET timeline ---- */
+
+/* Something that happened to a job, or to the cluster while it ran. */
+struct timeline_event {
+    uint64_t ms_ago;
+    struct text what; /* submitted, phase, complete, done...; or one of cluster_event_names. */
+    struct text node; /* Empty: all of them. */
+    uint64_t number;  /* Of a phase, of records, of ms. */
+    struct text text;
+};
+
+struct timeline {
+    struct text job;
+    const struct timeline_event *events; /* The oldest first. */
+    uint32_t event_count;
+    struct text silent; /* Names of workers that did not answer, for people. */
 };
 
 /* As with views, what is not UTF-8 is replaced. */
@@ -247,6 +285,9 @@ MUST_USE status job_list_decode(struct text json, struct arena *arena, struct jo
 void node_list_encode(const struct node_list *list, struct buf *out);
 MUST_USE status node_list_decode(struct text json, struct arena *arena, struct node_list *out,
                                  struct error *err);
+void timeline_encode(const struct timeline *timeline, struct buf *out);
+MUST_USE status timeline_decode(struct text json, struct arena *arena, struct timeline *out,
+                                struct error *err);
 
 /* ---- results: binary pages ---- */
 

@@ -1,4 +1,4 @@
-/* api_lists.c - the shapes of the two lists that people look at: jobs and nodes.
+/* api_lists.c - the shapes of what people look at: jobs, nodes, and the timeline of a job.
  *
  * What a gateway does not know it leaves out, and readers skip what they don't know, so that
  * gateways and commands of different builds understand each other here.
@@ -9,6 +9,9 @@
 enum {
     LISTED_JOBS_MAX = 1 << 16,
     LISTED_NODES_MAX = 4096,
+    LISTED_QUEUES_MAX = 4096,
+    LISTED_EVENTS_MAX = 1 << 16,
+    LISTED_TEXT_MAX = 4096,  /* What is said of one node, or in one event. */
     NAMES_TEXT_MAX = 1 << 16 /* All names of silent workers. */
 };
 
@@ -18,6 +21,7 @@ const char *const node_role_names[NODE_ROLES] = {
     [NODE_GATEWAY] = "gateway",
     [NODE_WORKER] = "worker",
     [NODE_MONITOR] = "monitor",
+    [NODE_BROKER] = "broker",
 };
 
 static const struct json_member job_members[] = {
@@ -57,9 +61,28 @@ static const struct json_member node_members[] = {
      .is_optional = true},
     {"job_count", MEMBER_U32, .offset = offsetof(struct node_entry, job_count),
      .is_optional = true},
+    {"state", MEMBER_TEXT, .offset = offsetof(struct node_entry, state), .is_optional = true,
+     .limit = LISTED_TEXT_MAX},
+    {"incarnation", MEMBER_TEXT, .offset = offsetof(struct node_entry, incarnation),
+     .is_optional = true, .limit = LISTED_TEXT_MAX},
+    {"restarts", MEMBER_U32, .offset = offsetof(struct node_entry, restarts), .is_optional = true},
+    {"silent_ms", MEMBER_COUNT, .offset = offsetof(struct node_entry, silent_ms),
+     .is_optional = true},
+    {"resident_bytes", MEMBER_COUNT, .offset = offsetof(struct node_entry, resident_bytes),
+     .is_optional = true},
+    {"problem", MEMBER_TEXT, .offset = offsetof(struct node_entry, problem), .is_optional = true,
+     .limit = LISTED_TEXT_MAX},
 };
 static const struct json_shape node_shape = {JSON_SHAPE(struct node_entry, node_members),
                                              .is_open = true};
+
+static const struct json_member queue_members[] = {
+    {"name", MEMBER_TEXT, .offset = offsetof(struct queue_entry, name), .limit = LISTED_TEXT_MAX},
+    {"messages", MEMBER_COUNT, .offset = offsetof(struct queue_entry, messages)},
+    {"consumers", MEMBER_U32, .offset = offsetof(struct queue_entry, consumers)},
+};
+static const struct json_shape queue_shape = {JSON_SHAPE(struct queue_entry, queue_members),
+                                              .is_open = true};
 
 static const struct json_member nodes_members[] = {
     {"cluster", MEMBER_TEXT, .offset = offsetof(struct node_list, cluster), .is_optional = true,
@@ -69,9 +92,43 @@ static const struct json_member nodes_members[] = {
     {"nodes", MEMBER_ARRAY, .offset = offsetof(struct node_list, nodes),
      .count_offset = offsetof(struct node_list, node_count), .limit = LISTED_NODES_MAX,
      .shape = &node_shape},
+    {"leader", MEMBER_TEXT, .offset = offsetof(struct node_list, leader), .is_optional = true,
+     .limit = LISTED_TEXT_MAX},
+    {"term", MEMBER_COUNT, .offset = offsetof(struct node_list, term), .is_optional = true},
+    {"watched", MEMBER_BOOL, .offset = offsetof(struct node_list, watched), .is_optional = true},
+    {"watched_ms_ago", MEMBER_COUNT, .offset = offsetof(struct node_list, watched_ms_ago),
+     .is_optional = true},
+    {"queues", MEMBER_ARRAY, .offset = offsetof(struct node_list, queues),
+     .count_offset = offsetof(struct node_list, queue_count), .limit = LISTED_QUEUES_MAX,
+     .is_optional = true, .shape = &queue_shape},
 };
 static const struct json_shape nodes_shape = {JSON_SHAPE(struct node_list, nodes_members),
                                               .is_open = true};
+
+static const struct json_member event_members[] = {
+    {"ms_ago", MEMBER_COUNT, .offset = offsetof(struct timeline_event, ms_ago)},
+    {"what", MEMBER_TEXT, .offset = offsetof(struct timeline_event, what),
+     .limit = LISTED_TEXT_MAX},
+    {"node", MEMBER_TEXT, .offset = offsetof(struct timeline_event, node), .is_optional = true,
+     .limit = LISTED_TEXT_MAX},
+    {"number", MEMBER_COUNT, .offset = offsetof(struct timeline_event, number),
+     .is_optional = true},
+    {"text", MEMBER_TEXT, .offset = offsetof(struct timeline_event, text), .is_optional = true,
+     .limit = LISTED_TEXT_MAX},
+};
+static const struct json_shape event_shape = {JSON_SHAPE(struct timeline_event, event_members),
+                                              .is_open = true};
+
+static const struct json_member timeline_members[] = {
+    {"job", MEMBER_NAME, .offset = offsetof(struct timeline, job)},
+    {"events", MEMBER_ARRAY, .offset = offsetof(struct timeline, events),
+     .count_offset = offsetof(struct timeline, event_count), .limit = LISTED_EVENTS_MAX,
+     .shape = &event_shape},
+    {"silent", MEMBER_TEXT, .offset = offsetof(struct timeline, silent), .is_optional = true,
+     .limit = NAMES_TEXT_MAX},
+};
+static const struct json_shape timeline_shape = {JSON_SHAPE(struct timeline, timeline_members),
+                                                 .is_open = true};
 
 void job_list_encode(const struct job_list *list, struct buf *out)
 {
@@ -104,5 +161,23 @@ status node_list_decode(struct text json, struct arena *arena, struct node_list 
         return error_prefix(err, "the gateway's list of nodes");
     }
     *out = list;
+    return STATUS_OK;
+}
+
+void timeline_encode(const struct timeline *timeline, struct buf *out)
+{
+    (void)json_shape_encode(&timeline_shape, timeline, out); /* Changed texts are legible. */
+    buf_put_u8(out, '\n');
+}
+
+status timeline_decode(struct text json, struct arena *arena, struct timeline *out,
+                       struct error *err)
+{
+    struct timeline timeline = {0};
+    if (json_shape_decode(&timeline_shape, json, arena, STATUS_CORRUPT, &timeline, err) !=
+        STATUS_OK) {
+        return error_prefix(err, "the gateway's timeline");
+    }
+    *out = timeline;
     return STATUS_OK;
 }

@@ -37,7 +37,8 @@ enum {
     ITEM_BYTES = 13,
     BATCH_BYTES = 12,
     HELD_BYTES = 12,
-    LISTED_BYTES = 30
+    LISTED_BYTES = 30,
+    MILESTONE_BYTES = 17
 };
 
 static void put_manifest(struct codec_writer *writer, const struct message *message)
@@ -433,6 +434,12 @@ static void put_jobs(struct codec_writer *writer, const struct message *message)
         codec_put_u64(writer, jobs->jobs[i].lease_ms);
         codec_put_u64(writer, jobs->jobs[i].applied);
     }
+    codec_put_u32(writer, jobs->milestone_count);
+    for (uint32_t i = 0; i < jobs->milestone_count; i++) {
+        codec_put_choice(writer, jobs->milestones[i].kind, MILESTONE_KINDS);
+        codec_put_u64(writer, jobs->milestones[i].age_ms);
+        codec_put_u64(writer, jobs->milestones[i].number);
+    }
 }
 
 static void get_jobs(struct codec_reader *reader, struct message *message)
@@ -454,6 +461,14 @@ static void get_jobs(struct codec_reader *reader, struct message *message)
         listed[i].applied = codec_get_u64(reader);
     }
     jobs->jobs = listed;
+    struct milestone *milestones =
+        CODEC_ARRAY(reader, struct milestone, MILESTONE_BYTES, UINT32_MAX, &jobs->milestone_count);
+    for (uint32_t i = 0; i < jobs->milestone_count; i++) {
+        milestones[i].kind = (enum milestone_kind)codec_get_choice(reader, MILESTONE_KINDS);
+        milestones[i].age_ms = codec_get_u64(reader);
+        milestones[i].number = codec_get_u64(reader);
+    }
+    jobs->milestones = milestones;
 }
 
 struct kind_class {

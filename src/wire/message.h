@@ -224,9 +224,30 @@ struct message_remove {
     enum remove_reason reason;
 };
 
-/* All jobs of a worker; their `job` is MESSAGE_NO_JOB. */
+/* All jobs of a worker: the message's `job` is MESSAGE_NO_JOB; or it is a job's, also of one that
+ * has ended lately: then its milestones come too. */
 struct message_list {
     uint64_t request;
+};
+
+/* What became of a job on a worker. */
+enum milestone_kind {
+    MILESTONE_STORED,
+    MILESTONE_PHASE,    /* The first chunk of phase `number` (1..) was applied. */
+    MILESTONE_REPLAYED, /* `number` records were read back after a restart. */
+    MILESTONE_COMPLETE, /* All that concerns this worker is computed. */
+    MILESTONE_FAILED,
+    MILESTONE_DONE, /* Removed, as are those below: its client has the answer; */
+    MILESTONE_CANCELLED,
+    MILESTONE_REFUSED, /* another worker did not take it; */
+    MILESTONE_EXPIRED, /* its client was silent for too long. */
+    MILESTONE_KINDS
+};
+
+struct milestone {
+    enum milestone_kind kind;
+    uint64_t age_ms; /* Clocks differ; ages don't. */
+    uint64_t number;
 };
 
 struct listed_job {
@@ -245,6 +266,8 @@ struct message_jobs {
     bool folds;
     const struct listed_job *jobs;
     uint32_t job_count;
+    const struct milestone *milestones; /* Of the job that was asked for. */
+    uint32_t milestone_count;
 };
 
 #define MESSAGE_NO_JOB "-"

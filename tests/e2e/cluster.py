@@ -18,6 +18,7 @@ import pathlib
 import platform
 import random
 import re
+import select
 import shutil
 import signal
 import socket
@@ -144,9 +145,16 @@ class Amqp:
         self.send(1, 50, method, b"\x00\x00" + bytes([len(word)]) + word + flags + table)
         return self.expect(50, method + 1)
 
-    def ready(self, name):
+    def counts(self, name):
+        """Messages that wait, and who waits for messages."""
         reply = self.call(name, 10, b"\x01", b"\x00\x00\x00\x00")
-        return struct.unpack(">I", reply[1 + reply[0]:][:4])[0]
+        return struct.unpack(">II", reply[1 + reply[0]:][:8])
+
+    def ready(self, name):
+        return self.counts(name)[0]
+
+    def consumers(self, name):
+        return self.counts(name)[1]
 
     def purge(self, name):
         return struct.unpack(">I", self.call(name, 30, b"\x00"))[0]
@@ -324,6 +332,7 @@ class Node:
         self.deaths = 0  # Which nobody ordered.
 
     def start(self, crash=None):
+        assert not self.is_running(), f"{self.name} runs already"
         env = environment(**self.cluster.node_env)
         if crash:
             env["MILLRACE_CRASH"] = crash
@@ -354,15 +363,30 @@ class Node:
 
 
 class Client:
-    """`millrace submit` as a process. It writes to files, so that it never waits for us."""
+    """`millrace submit` as a process. It writes to files, so that it never waits for us; or to a
+    pipe, so that it does, until `read`."""
 
-    def __init__(self, cluster, words, number, env):
+    def __init__(self, cluster, words, number, env, pipe=False):
         self.words = words
         self.out_path = cluster.folder / f"client{number}.out"
         self.err_path = cluster.folder / f"client{number}.err"
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             self.process = subprocess.Popen([MILLRACE, "submit", *map(str, words)], env=env,
-                                            stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+                                            stdin=subprocess.DEVNULL, stderr=err,
+                                            stdout=subprocess.PIPE if pipe else out)
+
+    def read(self, size):
+        """The next bytes of its pipe; fewer: there are no more."""
+        data = bytearray()
+        descriptor = self.process.stdout.fileno()
+        while len(data) < size:
+            ready = select.select([descriptor], [], [], WAIT_S)[0]
+            assert ready, f"nothing comes out of the pipe: {self.words}\n{tail(self.err_path)}"
+            more = os.read(descriptor, min(size - len(data), 1 << 16))
+            if not more:
+                break
+            data += more
+        return bytes(data)
 
     @property
     def errors(self):
@@ -408,22 +432,29 @@ class Proxy:
     """Takes another gateway for every request, and acts at chosen moments.
 
     `at(method, pattern, count, action)`: before the count-th such request is handed on, `action` is
-    called (once, with the request held back). `requests` keeps what was asked, with bodies, and
-    `taken` the paths of what was then taken with 204.
+    called (once, with the request held back). `cut(pattern, count, share, action)`: of the answer
+    to the count-th such GET that was granted, only a share of the bytes is handed on, then `action`
+    is called with the name of the gateway that had sent it, and the connection is closed: so a
+    client sees that gateway die. `requests` keeps what was asked, with bodies, and `taken` the
+    paths of what was then taken with 204.
     """
 
     def __init__(self, ports):
+        """Of gateways, by their names."""
+        self.names = list(ports)
         self.ports = ports
         self.lock = threading.Lock()
         self.turn = 0
         self.requests = []
         self.paths_taken = []
         self.actions = []
+        self.cuts = []
         self.failure = None
         proxy = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # Else every answer with a body takes 40 ms.
 
             def forward(self):
                 proxy.forward(self)
@@ -446,6 +477,9 @@ class Proxy:
     def at(self, method, pattern, count, action):
         self.actions.append([method, re.compile(pattern), count, action])
 
+    def cut(self, pattern, count, share, action):
+        self.cuts.append([re.compile(pattern), count, share, action])
+
     def taken(self, pattern):
         return [path for path in self.paths_taken if re.search(pattern, path)]
 
@@ -458,10 +492,22 @@ class Proxy:
                     if entry[2] == 0:
                         due.append(entry[3])
         for action in due:
-            try:
-                action()
-            except Exception:  # The test looks at it at its end.
-                self.failure = traceback.format_exc()
+            self.call(action)
+
+    def call(self, action, *words):
+        try:
+            action(*words)
+        except Exception:  # The test looks at it at its end.
+            self.failure = traceback.format_exc()
+
+    def due_cut(self, path):
+        due = None
+        with self.lock:
+            for entry in self.cuts:
+                if entry[0].search(path):
+                    entry[1] -= 1
+                    due = entry if entry[1] == 0 else due
+        return due
 
     def forward(self, handler):
         size = int(handler.headers.get("Content-Length") or 0)
@@ -470,11 +516,11 @@ class Proxy:
                    if key.lower() not in ("host", "connection", "expect")}
         with self.lock:
             self.turn += 1
-            port = self.ports[self.turn % len(self.ports)]
+            name = self.names[self.turn % len(self.names)]
             self.requests.append((handler.command, handler.path, headers, body))
         self.act(handler.command, handler.path)
         try:
-            link = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_S)
+            link = http.client.HTTPConnection("127.0.0.1", self.ports[name], timeout=WAIT_S)
             link.request(handler.command, handler.path, body, headers)
             reply = link.getresponse()
             code, data = reply.status, reply.read()
@@ -491,7 +537,13 @@ class Proxy:
         if code != 204:
             handler.send_header("Content-Length", str(len(data)))
         handler.end_headers()
-        handler.wfile.write(data)
+        cut = self.due_cut(handler.path) if code == 200 and handler.command == "GET" else None
+        if cut is None:
+            handler.wfile.write(data)
+            return
+        handler.wfile.write(data[:int(len(data) * cut[2])])
+        self.call(cut[3], name)
+        handler.close_connection = True
 
     def close(self):
         self.server.shutdown()
@@ -502,7 +554,9 @@ class Proxy:
 # --- The whole. ---
 
 class Cluster:
-    def __init__(self, folder, workers=3, gateways=2, brokers=None, node_env=None, **keys):
+    def __init__(self, folder, workers=3, gateways=2, brokers=None, node_env=None, roles=None,
+                 **keys):
+        """`roles`: how many workers map and how many fold; `keys` are of the file."""
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.data_dir = self.folder / "data"
@@ -516,6 +570,8 @@ class Cluster:
         lines += ["[gateways]"]
         lines += [f"{name} = 127.0.0.1:{port}" for name, port in self.ports.items()]
         lines += ["[workers]", f"count = {workers}"]
+        if roles:
+            lines += [f"roles.map = {roles[0]}", f"roles.fold = {roles[1]}"]
         self.file.write_text("\n".join(lines) + "\n")
         self.nodes = {f"w{i + 1}": Node(self, f"w{i + 1}", "worker") for i in range(workers)}
         self.nodes.update({name: Node(self, name, "gateway") for name in self.ports})
@@ -629,13 +685,13 @@ class Cluster:
         listed = json.loads(body) if status == 200 else {"silent": "all"}
         return None if listed.get("silent") else listed["jobs"]
 
-    def submit(self, analysis, data, *words, gateway=None, env=None):
+    def submit(self, analysis, data, *words, gateway=None, env=None, pipe=False):
         self.client_count += 1
         words = [analysis, data, "-g", gateway or self.url(), *words]
         if "--format" not in words:
             words += ["--format", "json"]
         env = environment(MILLRACE_STATE_DIR=str(self.folder / "state"), **(env or {}))
-        client = Client(self, words, self.client_count, env)
+        client = Client(self, words, self.client_count, env, pipe)
         self.clients.append(client)
         return client
 

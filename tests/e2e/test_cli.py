@@ -813,6 +813,93 @@ def _(folder):
         server.shutdown()
 
 
+CLUSTER = """[cluster]
+name = demo
+broker = start
+data_dir = data
+[gateways]
+g1 = 127.0.0.1:7101
+[workers]
+count = 2
+"""
+MONITORS = "[monitors]\nm1 = 127.0.0.1:7201\nm2 = 127.0.0.1:7202\nm3 = 127.0.0.1:7203\n"
+
+
+def cluster_file(folder, monitors=MONITORS):
+    path = folder / "cluster.ini"
+    path.write_text(CLUSTER + monitors)
+    return path
+
+
+@test("key makes a key once, that only its owner can read")
+def _(folder):
+    path = cluster_file(folder)
+    _, out, err = run("key", "-c", path, check=0)
+    key = pathlib.Path(out.strip())
+    equal(key, folder / "data" / "key")
+    equal(key.stat().st_mode & 0o777, 0o600)
+    has(err, "made a new key")
+    before = key.read_bytes()
+    _, again, err = run("key", "-c", path, check=0)
+    equal((again, key.read_bytes()), (out, before))
+    has(err, "there is a key already")
+
+
+@test("compose prints what it writes, and a key and settings that stay")
+def _(folder):
+    path = cluster_file(folder)
+    _, out, _ = run("compose", "-c", path, check=0)
+    for name in ("system.yml", "clients.yml", "cluster.ini"):
+        has(out, f"# -------- {name} --------")
+    target = folder / "deploy"
+    run("compose", "-c", path, "--output", target, check=0)
+    kept = {name: (target / name).read_bytes() for name in ("key", ".env")}
+    equal((target / "key").stat().st_mode & 0o777, 0o600)
+    equal((target / "data").is_dir(), True)
+    system = (target / "system.yml").read_text()
+    has(out, system)
+    for node in ("broker", "g1", "w1", "w2", "m1", "m2", "m3"):
+        has(system, f'container_name: "demo-{node}"')
+    run("compose", "-c", path, "--output", target, check=0)
+    equal({name: (target / name).read_bytes() for name in kept}, kept)
+    if shutil.which("docker-compose"):
+        for name in ("system.yml", "clients.yml"):
+            done = subprocess.run(["docker-compose", "-f", name, "config", "-q"], cwd=target,
+                                  capture_output=True, timeout=TIMEOUT)
+            equal((done.returncode, done.stderr), (0, b""))
+
+
+@test("compose keeps from others what is secret, and any path is a path")
+def _(folder):
+    odd = folder / 'a "b":$c'
+    odd.mkdir()
+    path = cluster_file(odd)
+    (odd / "model").write_text("m")
+    text = path.read_text()
+    path.write_text(text.replace("[cluster]\n", "[cluster]\nsentiment_model = model\ntoken = t\n", 1))
+    target = folder / "deploy"
+    run("compose", "-c", path, "--output", target, check=0)
+    equal((target / "cluster.ini").stat().st_mode & 0o777, 0o600)
+    has((target / "system.yml").read_text(), '/a \\"b\\":$$c/model"\n')
+    if shutil.which("docker-compose"):
+        done = subprocess.run(["docker-compose", "-f", "system.yml", "config"], cwd=target,
+                              capture_output=True, timeout=TIMEOUT, text=True)
+        equal((done.returncode, done.stderr), (0, ""))
+        has(done.stdout, 'a "b":$')
+
+
+@test("chaos refuses a cluster that nobody would mend, and stop one that does not run")
+def _(folder):
+    path = cluster_file(folder, monitors="")
+    has(run("chaos", "-c", path, "--all", check=2)[2], "has no [monitors]")
+    has(run("stop", "-c", path, "w1", check=1)[2], "w1 does not run on this host")
+    has(run("stop", "-c", path, "w7", check=2)[2], "no node `w7`", "did you mean")
+    path = cluster_file(folder)
+    run("key", "-c", path, check=0)
+    for words in (("stop", "-c", path, "w1"), ("chaos", "-c", path, "--kill", "w1")):
+        run(*words, check=3)
+
+
 def main():
     only = sys.argv[1:]
     chosen = [(s, f) for s, f in TESTS if not only or any(word in s for word in only)]

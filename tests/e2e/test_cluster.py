@@ -10,7 +10,7 @@ import sys
 import time
 
 from cluster import Amqp, Suite, poll
-from world import BOOKS, CHUNKS, RESULTS, World, crash_at
+from world import BOOKS, BY_SHARDS, CHUNKS, RESULTS, World, crash_at
 
 suite = Suite()
 test = suite.test
@@ -39,6 +39,13 @@ def _(world):
     for name, client in clients.items():
         world.check(client, name)
     cluster.expect_clean()
+
+
+@test("joins by shards give the same rows, while workers are killed in the middle and at the end")
+def _(world):
+    world.disturbed_all(("PUT", CHUNKS, 200, lambda: world.cluster.restart("w2")),
+                        ("PUT", r"/end$", 4, lambda: world.cluster.restart("w3")),
+                        words=BY_SHARDS)
 
 
 def crash_plans():

@@ -13,7 +13,8 @@ import sys
 import time
 
 from cluster import Suite, poll, run
-from world import CHUNKS, World
+from world import (CHUNKS, World, crash_with_many_rows, expect_rows, many_rows, results_asked,
+                   submit_many_rows)
 
 OWNER = "X-Millrace-Owner"
 CHECKSUM = "X-Millrace-Checksum"
@@ -96,6 +97,52 @@ def _(world):
         pages = [path for method, path, _, _ in proxy.requests if "/results/large" in path]
         assert len(pages) > 1, f"one page is not large: {pages}"
     world.cluster.expect_clean()
+
+
+@test("gateways may be killed while a large result goes into a pipe that is read slowly")
+def _(world):
+    cluster = world.cluster
+    expected = many_rows(world)
+    client = submit_many_rows(world, gateway=cluster.url("g1", "g2"), pipe=True)
+    got = client.read(1000)
+    asked = {name: results_asked(cluster, name) for name in ("g1", "g2")}
+    cluster.restart("g1")
+    got += client.read(len(expected) // 2)
+    poll("the other one was asked", lambda: results_asked(cluster, "g2") > asked["g2"])
+    cluster.wait_ready()
+    cluster.kill("g2")
+    got += client.read(len(expected))
+    client.wait()
+    cluster.start("g2")
+    expect_rows(got, expected)
+    assert asked["g1"] > 0, asked
+    cluster.expect_clean()
+
+
+@test("a gateway may die in the middle of a page, and no row of it is lost or doubled")
+def _(world):
+    cluster = world.cluster
+    expected = many_rows(world)
+    died = []
+
+    def die(name):
+        died.append(name)
+        cluster.restart(name)
+
+    with world.proxied() as (proxy, url):
+        proxy.cut("/results/large", 2, 0.5, die)
+        proxy.cut("/results/large", 4, 0.9, die)
+        client = submit_many_rows(world, gateway=url)
+        client.wait()
+        expect_rows(client.out_path.read_bytes(), expected)
+    assert len(died) == 2, died
+    cluster.expect_clean()
+
+
+@test("the worker that has a large result may die before and after it gives a page")
+def _(world):
+    for point in ("before-result:2", "after-result:3"):
+        crash_with_many_rows(world, ("w1", "w2", "w3"), point)
 
 
 @test("a cluster that cannot be reached is exit code 3, and a job it has can be gone on with")

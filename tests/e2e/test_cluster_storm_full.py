@@ -11,51 +11,15 @@ import random
 import shutil
 import sys
 import tempfile
-import threading
 import time
 
-from cluster import BrokerTrio, Suite, poll, run
-from world import CHUNKS, World
+from cluster import BrokerTrio, Suite, poll
+from world import CHUNKS, Meanwhile, World, large
 
 SEED = int(os.environ.get("SEED", "7"))
 
 suite = Suite()
 test = suite.test
-
-
-def large(world):
-    """Data for a job of some 1400 chunks."""
-    folder = world.data("large")
-    if not folder.exists():
-        run("gen", "movies", folder, "--scale", 0.1)
-    return folder
-
-
-class Meanwhile:
-    """Does something again and again, until a client has ended."""
-
-    def __init__(self, client, action):
-        self.client, self.action = client, action
-        self.failure = None
-        self.count = 0
-        self.thread = threading.Thread(target=self.run)
-
-    def run(self):
-        try:
-            while self.client.process.poll() is None:
-                self.action()
-                self.count += 1
-        except BaseException as error:
-            self.failure = error
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.thread.join()
-        if self.failure is not None:
-            raise self.failure
 
 
 @test("a process killed every second through a whole job changes nothing")

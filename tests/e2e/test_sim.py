@@ -3,7 +3,7 @@
 
 Method: `millrace sim` runs the roles of a real cluster under a seeded scheduler. Many seeds with all
 kinds of faults; each profile, whose budgets of repair the program checks itself; and every mistake
-that can be planted into the workers, until it is found. TEST_FULL runs many more seeds. MILLRACE is
+that can be planted into the workers, until it is found. The same for monitors. TEST_FULL runs many more seeds. MILLRACE is
 the binary. Prints TAP.
 """
 import os
@@ -34,6 +34,8 @@ MUTATIONS = {
     "sends-one-marker": "slow-maps",
 }
 MUTATION_SEEDS = "1..5000"
+WATCH_MUTATIONS = ["no-lease", "votes-at-once", "no-term", "obeys-any", "orders-any"]
+WATCH_MUTATION_SEEDS = "1..2000"
 
 TESTS = []
 
@@ -83,6 +85,36 @@ for name, where in MUTATIONS.items():
     mutation_test(name, where)
 
 
+@test(f"monitors keep their promises for seeds {SEEDS}")
+def _():
+    out, err = sim("--monitors", "--seeds", SEEDS, check=0)
+    assert out == "", out
+    assert re.search(r"[\d,]+ seeds, [\d,]+ datagrams", err), err
+
+
+def watch_mutation_test(mutation):
+    @test(f"the mistake {mutation}, planted into monitors and nodes, is found")
+    def _():
+        out, err = sim("--monitors", "--seeds", WATCH_MUTATION_SEEDS, "--mutation", mutation,
+                       "--stop", check=1)
+        assert re.search(r"^seed \d+: ", out, re.MULTILINE), out
+        assert re.search(r"^  millrace sim --monitors --seeds \d+ .*--trace$", out,
+                         re.MULTILINE), out
+        assert "seeds failed" in err, err
+
+
+for name in WATCH_MUTATIONS:
+    watch_mutation_test(name)
+
+
+@test("the same seed of monitors gives the same trace, line by line")
+def _():
+    first, _ = sim("--monitors", "--seeds", "11", "--trace", check=0)
+    second, _ = sim("--monitors", "--seeds", "11", "--trace", check=0)
+    assert len(first.splitlines()) > 20, first
+    assert first == second
+
+
 @test("the same seed gives the same trace, line by line")
 def _():
     first, _ = sim("--seeds", "11", "--trace", check=0)
@@ -96,7 +128,9 @@ def _():
 @test("what can't be meant is refused")
 def _():
     for words in (["--seeds", "9..1"], ["--seeds", "x"], ["--profile", "clam"],
-                  ["--mutation", "nonsense"], ["--processes", "0"], ["extra"]):
+                  ["--mutation", "nonsense"], ["--processes", "0"], ["extra"],
+                  ["--monitors", "--mutation", "applies-twice"],
+                  ["--monitors", "--profile", "calm"]):
         out, err = sim(*words, check=2)
         assert out == "" and err.startswith("millrace: "), (words, out, err)
 

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from cluster import MILLRACE, Suite, poll
@@ -115,6 +116,13 @@ class World:
 
     def pid(self, node):
         return int((self.data / node / "pid").read_text())
+
+    def kill(self, node):
+        """Gives what waits until `up` has started it again."""
+        before = self.pid(node)
+        os.kill(before, signal.SIGKILL)
+        return lambda: poll(f"{node} is back", lambda: (self.data / node / "pid").exists()
+                            and self.pid(node) != before and is_alive(self.pid(node)), 90)
 
     def processes(self):
         direct = children(self.up.pid)
@@ -236,13 +244,44 @@ def _(world):
 @test("a worker, a gateway and the broker that are killed come back")
 def _(world):
     for name in ("w1", "g2", "broker"):
-        before = world.pid(name)
-        os.kill(before, signal.SIGKILL)
-        poll(f"{name} is back", lambda: (world.data / name / "pid").exists()
-             and world.pid(name) != before and is_alive(world.pid(name)), 90)
+        world.kill(name)()
         told = f"{name}: it has ended" if name == "broker" else f"{name} was killed by signal 9"
         poll("it is told", lambda: told in world.said("err"))
     world.verify()
+
+
+@test("every row of a large result comes once although both gateways are killed on the way")
+def _(world):
+    rows, data = world.folder / "rows", world.folder / "ratings"
+    rows.mkdir()
+    (rows / "tables.sql").write_text(
+        "CREATE TABLE ratings (userId INT NOT NULL, movieId INT NOT NULL, rating DECIMAL(6,3) "
+        "NOT NULL, timestamp INT NOT NULL) FROM 'ratings.csv';\n")
+    (rows / "all.sql").write_text("SELECT userId, movieId, rating, timestamp FROM ratings")
+    world.run("gen", "movies", data, "--scale", "0.02", "--quiet")
+    expected = world.run("run", rows, data, "--format", "csv").stdout.encode()
+    assert expected.count(b"\n") > 500000
+    with open(world.folder / "submit.err", "wb") as err:
+        client = subprocess.Popen(
+            [MILLRACE, "submit", rows, data, "-g", world.gateways, "--format", "csv"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, env=world.env())
+    reading = threading.Timer(60, client.kill)  # Whatever happens, the pipe ends.
+    reading.start()
+    try:
+        got = client.stdout.read(1000)
+        wait = world.kill("g1")
+        got += client.stdout.read(len(expected) // 2)
+        wait()
+        wait = world.kill("g2")
+        got += client.stdout.read()
+        wait()
+        assert client.wait() == 0, world.said("submit.err")
+    finally:
+        reading.cancel()
+        client.kill()
+        client.wait()
+        client.stdout.close()
+    assert got == expected, f"{len(got)} bytes, not {len(expected)}"
 
 
 @test("a node that keeps dying does not end a cluster that was ready")

@@ -4,6 +4,7 @@
  * written down, is understood the same way again. The first byte picks what is parsed:
  *     0 a request: lines with method, path, query, owner, checksum, token; the rest is the body
  *     1 a job's description    2 a view of a job    3 a page of results    4 an error's body
+ *     5 a timeline    6 a list of nodes    7 a list of jobs
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -148,6 +149,32 @@ static void fuzz_view(struct text bytes, struct arena *arena)
     buf_done(&second);
 }
 
+/* What was read, once written down, is read the same way again. */
+#define FUZZ_LIST(name, type)                                                                      \
+    static void fuzz_##name(struct text bytes, struct arena *arena)                                \
+    {                                                                                              \
+        struct type list;                                                                          \
+        struct buf first = {0};                                                                    \
+        struct buf second = {0};                                                                   \
+        struct error err = {.text = ""};                                                           \
+        status code = type##_decode(bytes, arena, &list, &err);                                    \
+        if (code != STATUS_OK) {                                                                   \
+            check_refusal(code, STATUS_CORRUPT, &err);                                             \
+            return;                                                                                \
+        }                                                                                          \
+        type##_encode(&list, &first);                                                              \
+        code = type##_decode(text_of_buf(&first), arena, &list, &err);                             \
+        ASSERT(code == STATUS_OK);                                                                 \
+        type##_encode(&list, &second);                                                             \
+        ASSERT(text_equal(text_of_buf(&first), text_of_buf(&second)));                             \
+        buf_done(&first);                                                                          \
+        buf_done(&second);                                                                         \
+    }
+
+FUZZ_LIST(timeline, timeline)
+FUZZ_LIST(nodes, node_list)
+FUZZ_LIST(jobs, job_list)
+
 /* A fuzzer does not find checksums: the bytes get the right one. */
 static void fuzz_page(struct text bytes, struct arena *arena)
 {
@@ -201,6 +228,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 3:
         fuzz_page(bytes, &arena);
+        break;
+    case 5:
+        fuzz_timeline(bytes, &arena);
+        break;
+    case 6:
+        fuzz_nodes(bytes, &arena);
+        break;
+    case 7:
+        fuzz_jobs(bytes, &arena);
         break;
     default:
         fuzz_error(bytes);

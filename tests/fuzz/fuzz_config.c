@@ -31,6 +31,14 @@ static void check_config(const struct cluster_config *config)
     ASSERT(config->data_dir[0] != '\0');
     ASSERT(config->max_jobs > 0 && config->work_queues > 0 && config->window > 0);
     ASSERT(config->chunk_size < config->max_message);
+    ASSERT(config->key_file[0] != '\0');
+    ASSERT((config->tls_certificate == NULL) == (config->tls_key == NULL));
+    ASSERT((config->broker_certificate == NULL) == (config->broker_key == NULL));
+    ASSERT(config->token == NULL || config->token_file == NULL);
+    ASSERT(config->patience_ms >= 4 * config->beat_period_ms);
+    ASSERT((config->start_command != NULL) == (config->driver == CONFIG_DRIVER_COMMAND));
+    ASSERT((config->kill_command != NULL) == (config->driver == CONFIG_DRIVER_COMMAND));
+    ASSERT(config->docker_socket[0] != '\0');
     check_endpoints(config->gateways, config->gateway_count);
     check_endpoints(config->monitors, config->monitor_count);
     ASSERT(config->workers[0].maps);

@@ -74,15 +74,15 @@ def main():
     parser.add_argument("data_dir")
     parser.add_argument("--query", help="names separated by commas; all of them otherwise")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--words", help="another list of words for sentiment()")
+    parser.add_argument("--sentiment-model", help="another model for sentiment()")
     arguments = parser.parse_args()
-    if arguments.words:
-        sentiment.WORD_FILE = os.path.abspath(arguments.words)
+    if arguments.sentiment_model:
+        sentiment.MODEL_FILE = os.path.abspath(arguments.sentiment_model)
     settings = [setting.partition("=")[::2] for setting in arguments.set]
     names = arguments.query.split(",") if arguments.query else None
     try:
         result = answer(arguments.analysis, arguments.data_dir, names, settings)
-    except (tables.InputError, OSError, ValueError) as error:
+    except (tables.InputError, sentiment.ModelError, OSError, ValueError) as error:
         sys.exit(f"oracle: {error}")
     json.dump(result, sys.stdout, indent=1)
     print()

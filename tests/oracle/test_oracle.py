@@ -29,7 +29,6 @@ import tables
 import values
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WORDS = b"# word\tweight\ngood\t3\nbad\t-3\nno\t-1\n"
 
 
 def naive_records(data):
@@ -213,22 +212,45 @@ class Lists(unittest.TestCase):
 
 
 class Sentiment(unittest.TestCase):
-    def test_polarity(self):
-        weights = sentiment.parse_words(WORDS.splitlines(keepends=True))
+    VECTORS = os.path.join(HERE, "..", "unit", "exec", "sentiment_vectors.tsv")
+
+    def test_the_vectors_have_their_scores(self):
+        model = sentiment.load_model(sentiment.MODEL_FILE)
+        vectors = list(sentiment.read_vectors(self.VECTORS))
+        self.assertGreater(len(vectors), 50)
+        for total, magnitude, text, _ in vectors:
+            self.assertEqual(model.score(text), (total, magnitude), text)
+            expected = total / magnitude if magnitude else 0.0
+            self.assertEqual(sentiment.polarity(text), expected, text)
+
+    def test_a_damaged_model_is_refused(self):
+        with open(sentiment.MODEL_FILE, "rb") as file:
+            data = file.read()
+        damaged = [b"", data[:31], data[:-1], data + b"x", b"x" + data[1:]]
+        for place in (8, 12, 16, 20, 24, 32, len(data) - 1):
+            damaged.append(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        for number, model in enumerate(damaged):
+            with self.assertRaises(sentiment.ModelError, msg=str(number)):
+                sentiment.Model(model)
+
+    def test_features_are_the_words_and_their_pairs(self):
+        def words(*wanted):
+            hashes = [sentiment.hash_word(word) for word in wanted]
+            pairs = zip(hashes, hashes[1:])
+            return set(hashes) | {sentiment.hash_pair(first, second) for first, second in pairs}
+
         cases = {
-            b"": 0.0,
-            b"nothing known": 0.0,
-            b"GOOD, 'good'!": 1.0,
-            b"good bad": 0.0,
-            b"not good": -1.0,
-            b"isn't bad": 1.0,
-            b"not so good": 1.0,
-            b"no good": -1.0,
-            b"goodness": 0.0,
-            b"bad bad good": -3 / 9,
+            b"": words(),
+            b"Good FILM": words(b"good", b"film"),
+            b"isn't it's": words(b"is", b"n't", b"it", b"'s"),
+            b"n't": words(b"n't"),
+            b"'quoted' well-made": words(b"quoted", b"well", b"made"),
+            b"a, b": words(b"a") | words(b"b"),
+            b"a <i>b": words(b"a") | words(b"b"),
+            b"a! b": words(b"a") | words(b"!") | words(b"b"),
         }
         for text, expected in cases.items():
-            self.assertEqual(sentiment.polarity(text, weights), expected, text)
+            self.assertEqual(sentiment.features(text), expected, text)
 
 
 class Books(unittest.TestCase):
@@ -283,13 +305,9 @@ class Whole(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        make_dirty.write_set(cls.folder.name, {"words.txt": WORDS})
-        cls.word_file = sentiment.WORD_FILE
-        sentiment.WORD_FILE = os.path.join(cls.folder.name, "words.txt")
 
     @classmethod
     def tearDownClass(cls):
-        sentiment.WORD_FILE = cls.word_file
         cls.folder.cleanup()
 
     def test_every_dirty_set_has_balanced_books(self):

@@ -303,6 +303,12 @@ static struct cell naive_replace(struct naive *naive, struct text text, struct t
     return cell_text((struct text){out, size});
 }
 
+static double naive_polarity(struct text text)
+{
+    struct sentiment_scratch scratch = {0};
+    return sentiment_polarity(sentiment_score(&sentiment_builtin, &scratch, text));
+}
+
 static struct cell naive_split(struct text text, struct text separator, int64_t index)
 {
     struct text parts[NAIVE_TEXT_MAX];
@@ -430,10 +436,10 @@ static struct cell naive_text(struct naive *naive, const struct expr *expr, cons
     case FUNCTION_SPLIT_PART:
         return naive_split(text, other, args[2].integer);
     case FUNCTION_POLARITY:
-        return cell_double(sentiment_polarity(text));
+        return cell_double(naive_polarity(text));
     case FUNCTION_SENTIMENT:
         return cell_text(
-            sentiment_label(sentiment_polarity(text), expr->arg_count > 1 ? args[1].number : -1.0));
+            sentiment_label(naive_polarity(text), expr->arg_count > 1 ? args[1].number : -1.0));
     default:
         return cell_bool(naive_like(text, offsets, naive_characters(text, offsets), other,
                                     expr->function == FUNCTION_ILIKE));

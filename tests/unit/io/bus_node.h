@@ -14,7 +14,7 @@
 
 #include "io/bus.h"
 
-enum { NODE_EVENTS = 20000, NODE_TOKENS = 5000 };
+enum { NODE_EVENTS = 20000, NODE_TOKENS = 5000, NODE_DEPTHS = 16 };
 
 struct node_delivery {
     uint64_t id;
@@ -41,6 +41,9 @@ struct node {
     uint32_t unblocked_count;
     bool acknowledges; /* In world_wait, everything that came. */
     uint32_t acknowledged_count;
+    struct bus_depth depths[NODE_DEPTHS]; /* The last that were told. */
+    uint32_t depth_count;
+    uint32_t measured_count;
     char reason[256];
 };
 
@@ -77,6 +80,15 @@ static void node_keep_delivery(struct node *node, struct bus_event *event)
     }
 }
 
+static void node_keep_depths(struct node *node, const struct bus_event *event)
+{
+    uint32_t count = (uint32_t)(event->bytes.size / sizeof node->depths[0]);
+    if (count > NODE_DEPTHS) count = NODE_DEPTHS;
+    memcpy(node->depths, event->bytes.bytes, count * sizeof node->depths[0]);
+    node->depth_count = count;
+    node->measured_count++;
+}
+
 static void node_event(struct bus_listener *listener, struct bus_event *event)
 {
     struct node *node = (struct node *)listener;
@@ -105,6 +117,9 @@ static void node_event(struct bus_listener *listener, struct bus_event *event)
         break;
     case BUS_UNBLOCKED:
         node->unblocked_count++;
+        break;
+    case BUS_MEASURED:
+        node_keep_depths(node, event);
         break;
     }
     pthread_mutex_unlock(&node->lock);

@@ -27,6 +27,7 @@
 #include "io/clock.h"
 #include "unit/io/bus_node.h"
 #include "unit/io/tcp_proxy.h"
+#include "unit/io/tls_world.h"
 
 enum { WORLD_NODES = 4, WORLD_WORK = 2, WORLD_WAIT_MS = 20000, WORLD_DEADLINE_MS = 5000 };
 
@@ -37,7 +38,9 @@ struct world {
     struct broker_process *process;
     struct tcp_proxy *proxy;
     char folder[64];
-    char uri[64];     /* Of the proxy. */
+    uint16_t tls_port; /* Of the broker; 0: there is no openssl to make certificates. */
+    bool is_tls;
+    char uri[128];    /* Of the proxy. */
     char skip[256];   /* Why the tests can't run. */
     char cluster[16]; /* Another for each test. */
     uint32_t cluster_count;
@@ -54,7 +57,16 @@ static struct error world_error;
 static struct bus_amqp_options world_options(const struct world *world, const char *name,
                                              const char *const *uri)
 {
+    static char ca[128];
+    static char certificate[128];
+    static char key[128];
+    snprintf(ca, sizeof ca, "%s", tls_path("ca.pem"));
+    snprintf(certificate, sizeof certificate, "%s", tls_path("client.pem"));
+    snprintf(key, sizeof key, "%s", tls_path("client.key"));
     return (struct bus_amqp_options){.cluster = world->cluster,
+                                     .ca = world->is_tls ? ca : NULL,
+                                     .certificate = world->is_tls ? certificate : NULL,
+                                     .key = world->is_tls ? key : NULL,
                                      .node = name,
                                      .nodes = world_names,
                                      .node_count = 3,
@@ -163,24 +175,87 @@ static int remove_entry(const char *path, const struct stat *info, int kind, str
     return remove(path);
 }
 
-/* A world without a broker has a reason in `skip`. */
+/* One that is free now. */
+static uint16_t world_port(void)
+{
+    struct sockaddr_in address = tcp_proxy_address(0);
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    (void)close(fd);
+    return ntohs(address.sin_port);
+}
+
+/* user:password. */
+static void world_account(const struct world *world, char out[80])
+{
+    const char *uri = broker_process_uri(world->process);
+    const char *begin = strstr(uri, "://") + 3;
+    snprintf(out, 80, "%.*s", (int)(strchr(begin, '@') - begin), begin);
+}
+
+/* A way to the broker of its own, which can be cut and held. */
+static void world_open_way(struct world *world, uint16_t port, const char *scheme, const char *host)
+{
+    char account[80];
+    world->proxy = calloc(1, sizeof *world->proxy);
+    assert_non_null(world->proxy);
+    assert_true(tcp_proxy_open(world->proxy, port));
+    world_account(world, account);
+    snprintf(world->uri, sizeof world->uri, "%s://%s@%s:%u", scheme, account, host,
+             world->proxy->port);
+}
+
+/* A world without a broker has a reason in `skip`. The broker also speaks TLS, to those who have a
+ * certificate. */
 static void world_start_real(struct world *world)
 {
+    char settings[512] = "";
     if (!broker_process_is_installed()) {
         snprintf(world->skip, sizeof world->skip, "RabbitMQ is not installed (rabbitmq-server)");
         return;
     }
     snprintf(world->folder, sizeof world->folder, "/tmp/test_bus.XXXXXX");
     assert_non_null(mkdtemp(world->folder));
-    struct broker_process_options options = {.folder = world->folder};
+    if (tls_world_make()) {
+        world->tls_port = world_port();
+        snprintf(settings, sizeof settings,
+                 "listeners.ssl.1 = 127.0.0.1:%u\n"
+                 "ssl_options.cacertfile = %s\n"
+                 "ssl_options.certfile = %s\n"
+                 "ssl_options.keyfile = %s\n"
+                 "ssl_options.verify = verify_peer\n"
+                 "ssl_options.fail_if_no_peer_cert = true\n",
+                 world->tls_port, tls_path("ca.pem"), tls_path("server.pem"),
+                 tls_path("server.key"));
+    }
+    struct broker_process_options options = {.folder = world->folder, .settings = settings};
     if (broker_process_start(&options, &world->process, &world_error) != STATUS_OK) {
         fail_msg("%s", world_error.text);
     }
     const char *port = strrchr(broker_process_uri(world->process), ':') + 1;
-    world->proxy = calloc(1, sizeof *world->proxy);
-    assert_non_null(world->proxy);
-    assert_true(tcp_proxy_open(world->proxy, (uint16_t)strtoul(port, NULL, 10)));
-    snprintf(world->uri, sizeof world->uri, "amqp://guest:guest@127.0.0.1:%u", world->proxy->port);
+    world_open_way(world, (uint16_t)strtoul(port, NULL, 10), "amqp", "127.0.0.1");
+}
+
+/* The same broker over TLS. */
+static void world_start_tls(struct world *world, const struct world *real)
+{
+    *world = *real;
+    world->proxy = NULL;
+    world->is_tls = true;
+    if (world->process == NULL) return;
+    if (world->tls_port == 0) {
+        snprintf(world->skip, sizeof world->skip, "there is no openssl");
+        return;
+    }
+    world_open_way(world, world->tls_port, "amqps", "localhost");
+}
+
+static void world_stop_tls(struct world *world)
+{
+    if (world->proxy != NULL) tcp_proxy_close(world->proxy);
+    free(world->proxy);
 }
 
 static void world_stop_real(struct world *world)
@@ -191,6 +266,17 @@ static void world_stop_real(struct world *world)
     if (world->folder[0] != '\0') {
         (void)nftw(world->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     }
+    tls_world_remove();
+}
+
+static struct world *begin(void **state)
+{
+    struct world *world = *state;
+    if (world->skip[0] != '\0') {
+        print_message("skipped: %s\n", world->skip);
+        skip();
+    }
+    return world;
 }
 
 #endif

@@ -32,6 +32,14 @@ enum {
 
 /* ---- both sides ---- */
 
+/* PEM files; NULL: without TLS. */
+struct world_tls {
+    const char *certificate;
+    const char *key;
+    const char *ca;
+};
+static struct world_tls world_tls;
+
 struct world {
     struct http_listener listener;
     struct http_server *server;
@@ -97,6 +105,8 @@ static inline struct http_server_options server_options(struct world *world)
         .connection_limit = 64,
         .idle_timeout_s = 30,
         .deadline_ms = 20000,
+        .certificate = world_tls.certificate,
+        .key = world_tls.key,
         .header_names = {"X-One", "x-two"},
     };
 }
@@ -110,6 +120,7 @@ static inline struct http_client_options client_options(void)
         .call_limit = 256,
         .body_limit = 4 << 20,
         .user_agent = "test",
+        .ca = world_tls.ca,
     };
 }
 
@@ -169,7 +180,9 @@ static inline void start(struct world *world, uint64_t id, const char *method, c
     static const char *const headers[] = {"X-One: first", "X-Two: second, third"};
     char base[64];
     struct error err;
-    (void)snprintf(base, sizeof base, "http://127.0.0.1:%u", http_server_port(world->server));
+    (void)snprintf(base, sizeof base, "%s://127.0.0.1:%u",
+                   world_tls.certificate != NULL ? "https" : "http",
+                   http_server_port(world->server));
     struct http_call call = {
         .base = base,
         .method = text_of(method),

@@ -1,6 +1,7 @@
 /* test_address.c - what stands in the way of a server is told before it is started.
  *
  * Method: an address is taken by a socket of the test, and asked for; then those that nobody has.
+ * Addresses from both sides of every border of loopback.
  */
 #include "unit/test.h"
 
@@ -53,11 +54,44 @@ static void an_address_of_somebody_else_is_told(void **state)
     assert_non_null(strstr(err.text, "not known here"));
 }
 
+static void loopback_is_what_only_this_host_reaches(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *host;
+        bool is_loopback;
+    } cases[] = {
+        {"127.0.0.1", true},
+        {"127.255.255.254", true},
+        {"::1", true},
+        {"localhost", true},
+        {"::ffff:127.1.2.3", true},
+        {"0.0.0.0", false},
+        {"::", false},
+        {"10.0.0.1", false},
+        {"126.0.0.1", false},
+        {"128.0.0.1", false},
+        {"fe80::1", false},
+        {"::2", false},
+        {"::ffff:10.0.0.1", false},
+    };
+    struct error err;
+    bool is_loopback = false;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        is_loopback = !cases[i].is_loopback;
+        assert_int_equal(address_is_loopback(cases[i].host, &is_loopback, &err), STATUS_OK);
+        assert_int_equal(is_loopback, cases[i].is_loopback);
+    }
+    assert_int_equal(address_is_loopback("no.such.host.invalid", &is_loopback, &err), STATUS_IO);
+    assert_non_null(strstr(err.text, "no.such.host.invalid"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_port_that_is_taken_is_told_until_it_is_free),
         cmocka_unit_test(an_address_of_somebody_else_is_told),
+        cmocka_unit_test(loopback_is_what_only_this_host_reaches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,23 +3,18 @@
  * Method: the same tests run in both worlds, so that what the simulator finds with the one holds
  * for the other; the buses over RabbitMQ have threads of their own and reach it through a proxy
  * that can be cut and held. Then what only the real one can do: hang, refuse, keep messages on
- * disk. Without rabbitmq-server its tests are skipped.
+ * disk. Then again over TLS. Without rabbitmq-server its tests are skipped.
  */
+#include <sys/stat.h>
+
+#include "io/address.h"
 #include "unit/io/bus_faults.h"
+#include "unit/io/bus_tls.h"
 #include "unit/io/bus_world.h"
 
 static struct world world_memory;
 static struct world world_real;
-
-static struct world *begin(void **state)
-{
-    struct world *world = *state;
-    if (world->skip[0] != '\0') {
-        print_message("skipped: %s\n", world->skip);
-        skip();
-    }
-    return world;
-}
+static struct world world_tls;
 
 static void one_queue_keeps_its_order_and_confirms_each_token_once(void **state)
 {
@@ -550,7 +545,7 @@ static void what_the_broker_refuses_is_told_once(void **state)
     node->listener.event = node_event;
     pthread_mutex_init(&node->lock, NULL);
     char uri[64];
-    snprintf(uri, sizeof uri, "amqp://guest:wrong@127.0.0.1:%u", world->proxy->port);
+    snprintf(uri, sizeof uri, "amqp://millrace:wrong@127.0.0.1:%u", world->proxy->port);
     const char *uris = uri;
     struct bus_amqp_options options = world_options(world, "a", &uris);
     assert_int_equal(bus_amqp_open(&options, &node->listener, &node->bus, &world_error), STATUS_OK);
@@ -598,6 +593,57 @@ static void only_a_broker_answers_a_probe(void **state)
     assert_true(bus_amqp_probe(world->uri, 2000));
 }
 
+static void nobody_else_reads_the_password(void **state)
+{
+    struct world *world = begin(state);
+    static const char *const files[] = {"uri", "password", "rabbitmq.conf"};
+    struct stat info;
+    assert_null(strstr(broker_process_uri(world->process), "guest"));
+    assert_int_equal(stat(world->folder, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s", world->folder, files[i]);
+        assert_int_equal(stat(path, &info), 0);
+        assert_int_equal(info.st_mode & 0777, 0600);
+    }
+}
+
+/* RabbitMQ knows only the password that its data were made with. */
+static void data_without_their_password_are_refused(void **state)
+{
+    struct world *world = begin(state);
+    char folder[64] = "/tmp/test_bus.XXXXXX";
+    char data[80];
+    (void)world;
+    assert_non_null(mkdtemp(folder));
+    snprintf(data, sizeof data, "%s/mnesia", folder);
+    assert_int_equal(mkdir(data, 0700), 0);
+    struct broker_process_options options = {.folder = folder};
+    struct broker_process *broker = NULL;
+    assert_int_equal(broker_process_start(&options, &broker, &world_error), STATUS_CORRUPT);
+    assert_non_null(strstr(world_error.text, folder));
+    (void)nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void a_broker_of_an_ipv6_host_is_found_by_its_address(void **state)
+{
+    struct world *world = begin(state);
+    char folder[64] = "/tmp/test_bus.XXXXXX";
+    struct broker_process_options options = {.folder = folder, .host = "::1"};
+    struct broker_process *broker = NULL;
+    (void)world;
+    if (address_check("::1", 0, &world_error) != STATUS_OK) skip();
+    assert_non_null(mkdtemp(folder));
+    if (broker_process_start(&options, &broker, &world_error) != STATUS_OK) {
+        fail_msg("%s", world_error.text);
+    }
+    assert_non_null(strstr(broker_process_uri(broker), "@[::1]:"));
+    assert_true(broker_process_answers(broker, 2000));
+    broker_process_stop(broker, 5000);
+    (void)nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 static void a_second_broker_in_the_same_folder_is_refused(void **state)
 {
     struct world *world = begin(state);
@@ -617,7 +663,7 @@ static void wrong_options_are_errors_that_hide_the_password(void **state)
     struct bus *bus = NULL;
     struct bus_listener listener = {.event = node_event};
     const char *const wrong[] = {"", "http://a:b@c", "amqp://guest:secret@host:port/",
-                                 "amqps://guest:secret@host:5671"};
+                                 "amqps://guest:secret@host:port/"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct bus_amqp_options options = world_options(&world_memory, "a", &wrong[i]);
         assert_int_equal(bus_amqp_open(&options, &listener, &bus, &world_error), STATUS_USAGE);
@@ -670,6 +716,73 @@ static int tear_down_test(void **state)
     return 0;
 }
 
+static struct bus_depth depth_of(struct node *node, const char *name)
+{
+    struct bus_depth found = {.messages = UINT64_MAX};
+    pthread_mutex_lock(&node->lock);
+    for (uint32_t i = 0; i < node->depth_count; i++) {
+        if (strcmp(node->depths[i].name, name) == 0) found = node->depths[i];
+    }
+    pthread_mutex_unlock(&node->lock);
+    return found;
+}
+
+static void every_queue_is_measured(void **state)
+{
+    struct world *world = begin(state);
+    world->limits.work_prefetch = 2;
+    struct node *a = world_open(world, "a");
+    struct node *b = world_open(world, "b");
+    bus_work(b->bus, true);
+    world_wait(world, b, &b->connected_count, 1);
+    world_settle(world);
+    for (uint64_t i = 0; i < 7; i++) {
+        node_send(a, "c", i, i + 1); /* Who is not there. */
+    }
+    for (uint64_t i = 0; i < 5; i++) {
+        node_send_work(a, 1, i, i + 8);
+    }
+    world_wait(world, a, &a->confirmed_count, 12);
+    world_wait(world, b, &b->delivery_count, 2);
+    world_settle(world);
+    bus_measure(a->bus);
+    world_wait(world, a, &a->measured_count, 1);
+    assert_int_equal(a->depth_count, 3 + WORLD_WORK);
+    assert_int_equal(depth_of(a, "inbox.a").messages, 0);
+    assert_int_equal(depth_of(a, "inbox.a").consumers, 1);
+    assert_int_equal(depth_of(a, "inbox.c").messages, 7);
+    assert_int_equal(depth_of(a, "inbox.c").consumers, 0);
+    assert_int_equal(depth_of(a, "work.0").messages, 0);
+    assert_int_equal(depth_of(a, "work.0").consumers, 1);
+    assert_int_equal(depth_of(a, "work.1").messages, 3); /* Two are in hand. */
+    assert_int_equal(b->measured_count, 0);
+    assert_int_equal(a->disconnected_count, 0);
+}
+
+static void many_who_measure_get_one_answer(void **state)
+{
+    struct world *world = begin(state);
+    struct node *a = world_open(world, "a");
+    a->acknowledges = true;
+    for (int i = 0; i < 50; i++) {
+        bus_measure(a->bus); /* Also before there is a connection. */
+    }
+    world_wait(world, a, &a->measured_count, 1);
+    world_settle(world);
+    assert_int_equal(node_count(a, &a->measured_count), 1);
+    for (uint64_t i = 0; i < 100; i++) { /* Nothing is lost by it. */
+        node_send(a, "a", i, i + 1);
+        if (i % 10 == 0) bus_measure(a->bus);
+    }
+    world_wait(world, a, &a->delivery_count, 100);
+    world_wait(world, a, &a->confirmed_count, 100);
+    world_wait(world, a, &a->measured_count, 2);
+    for (uint32_t i = 0; i < 100; i++) {
+        assert_int_equal(node_delivery(a, i).number, i);
+    }
+    assert_int_equal(a->disconnected_count, 0);
+}
+
 static int set_up_memory(void **state)
 {
     *state = &world_memory;
@@ -683,15 +796,23 @@ static int set_up_real(void **state)
     return 0;
 }
 
-static int tear_down_real(void **state)
+static int set_up_tls(void **state)
+{
+    *state = &world_tls;
+    world_start_tls(&world_tls, &world_real);
+    return 0;
+}
+
+static int tear_down_tls(void **state)
 {
     (void)state;
+    world_stop_tls(&world_tls);
     world_stop_real(&world_real);
     return 0;
 }
 
 #define BUS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_test, tear_down_test)
-#define BUS_TESTS                                                                                  \
+#define BUS_TESTS_BUT_KILLS                                                                        \
     BUS_TEST(one_queue_keeps_its_order_and_confirms_each_token_once),                              \
         BUS_TEST(a_message_waits_for_a_node_that_is_not_up),                                       \
         BUS_TEST(work_is_shared_and_each_message_taken_once),                                      \
@@ -706,7 +827,9 @@ static int tear_down_real(void **state)
         BUS_TEST(no_more_is_delivered_than_the_prefetch),                                          \
         BUS_TEST(acknowledgements_in_any_order_leave_nothing_behind),                              \
         BUS_TEST(closing_sends_what_waits), BUS_TEST(large_messages_arrive_whole),                 \
-        BUS_TEST(a_killed_broker_loses_what_it_had_and_gets_the_rest),                             \
+        BUS_TEST(every_queue_is_measured), BUS_TEST(many_who_measure_get_one_answer)
+#define BUS_TESTS                                                                                  \
+    BUS_TESTS_BUT_KILLS, BUS_TEST(a_killed_broker_loses_what_it_had_and_gets_the_rest),            \
         BUS_TEST(durable_queues_survive_the_broker)
 
 int main(void)
@@ -723,8 +846,22 @@ int main(void)
         BUS_TEST(what_the_broker_refuses_is_told_once),
         BUS_TEST(the_next_broker_of_the_list_is_tried),
         BUS_TEST(only_a_broker_answers_a_probe),
+        BUS_TEST(nobody_else_reads_the_password),
+        BUS_TEST(data_without_their_password_are_refused),
+        BUS_TEST(a_broker_of_an_ipv6_host_is_found_by_its_address),
         BUS_TEST(a_second_broker_in_the_same_folder_is_refused),
     };
+    /* A broker that dies is the same with TLS, and takes long. */
+    const struct CMUnitTest over_tls[] = {
+        BUS_TESTS_BUT_KILLS,
+        BUS_TEST(a_broker_that_hangs_is_left_after_the_deadline),
+        BUS_TEST(a_blocked_broker_is_waited_for),
+        BUS_TEST(closing_ends_also_without_a_broker),
+        BUS_TEST(who_is_not_known_is_not_talked_to),
+        BUS_TEST(a_probe_speaks_tls_too),
+        BUS_TEST(files_of_no_use_are_told_at_once),
+    };
     int failed = cmocka_run_group_tests(in_memory, set_up_memory, NULL);
-    return failed + cmocka_run_group_tests(over_rabbitmq, set_up_real, tear_down_real);
+    failed += cmocka_run_group_tests(over_rabbitmq, set_up_real, NULL);
+    return failed + cmocka_run_group_tests(over_tls, set_up_tls, tear_down_tls);
 }

@@ -1,14 +1,18 @@
 /* test_folder_lock.c - a folder has one owner, and none once that process is gone.
  *
  * Method: the lock is taken twice in one process (which is as good as two, since each open has a
- * lock of its own) and by children that end well or are killed.
+ * lock of its own) and by children that end well or are killed. What stands in the locked file is
+ * replaced by everything that it must not be believed for.
  */
 #include "unit/test.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,9 +73,6 @@ static void the_folder_is_made_and_has_one_owner(void **state)
     assert_int_equal(folder_lock_open(dir, 20, &other, &err), STATUS_IO);
     (void)snprintf(expected, sizeof expected, "%s is in use by process %ld", dir, (long)getpid());
     assert_string_equal(err.text, expected);
-    assert_int_equal(unlink(in_folder("a/b/pid")), 0);
-    assert_int_equal(folder_lock_open(dir, 0, &other, &err), STATUS_IO);
-    assert_non_null(strstr(err.text, "is in use by another process"));
 
     folder_lock_close(lock);
     assert_false(file_exists(in_folder("a/b/pid")));
@@ -113,31 +114,166 @@ static void a_killed_process_leaves_the_folder_free(void **state)
     assert_int_equal(close(ready[1]), 0);
 }
 
-static void a_stale_or_silly_pid_is_not_believed(void **state)
+static void write_file(const char *name, const char *words)
+{
+    FILE *file = fopen(in_folder(name), "w");
+    assert_non_null(file);
+    assert_true(fputs(words, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A child that waits to be killed. */
+static pid_t start_bystander(void)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child > 0) return child;
+    for (;;) {
+        (void)pause(); /* Until killed. */
+    }
+}
+
+static void end_bystander(pid_t child)
+{
+    assert_int_equal(waitpid(child, NULL, WNOHANG), 0); /* Nobody has done anything to it. */
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void assert_nobody_is_signalled(const char *dir)
+{
+    enum folder_state found = FOLDER_HELD;
+    struct error err;
+    pid_t holder = 0;
+    assert_int_equal(folder_lock_look(dir, &holder), FOLDER_UNKNOWN);
+    assert_false(folder_lock_holder(dir, &holder));
+    assert_int_equal(folder_lock_signal(dir, SIGKILL, &found, &err), STATUS_IO);
+    assert_non_null(strstr(err.text, "is in use by a process that is not known on this host"));
+}
+
+static void a_holder_that_is_not_known_is_not_taken_for_another(void **state)
 {
     (void)state;
     const char *dir = in_folder("a/b");
     struct folder_lock *lock = NULL;
-    struct folder_lock *other = NULL;
     struct error err;
-    pid_t holder = 0;
-    static const char *const texts[] = {"", "\n", "x\n", "-5\n", "0\n", "12", "99999999999999\n"};
+    struct text own;
+    char words[300];
+    pid_t bystander = start_bystander();
     assert_int_equal(folder_lock_open(dir, 0, &lock, &err), STATUS_OK);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        FILE *file = fopen(in_folder("a/b/pid"), "w");
-        assert_non_null(file);
-        assert_true(fputs(texts[i], file) >= 0);
-        assert_int_equal(fclose(file), 0);
-        assert_false(folder_lock_holder(dir, &holder));
-        assert_int_equal(folder_lock_open(dir, 0, &other, &err), STATUS_IO);
-        assert_non_null(strstr(err.text, "another process"));
+    assert_int_equal(file_read_whole(in_folder("a/b/lock"), 200, &arena, &own, &err), STATUS_OK);
+    const char *rest = strchr(own.bytes, ' ');
+    assert_non_null(rest);
+
+    static const char *const silly[] = {
+        "",           "\n",    "x\n",     "-5 1 1 a\n", "0 1 1 a\n",  "1 1 1",
+        "1 1 1 a\nb", "1 1\n", "1 1 1\n", "1 x 1 a\n",  "1 1 -1 a\n", "99999999999 1 1 a\n"};
+    for (size_t i = 0; i < sizeof silly / sizeof silly[0]; i++) {
+        write_file("a/b/lock", silly[i]);
+        assert_nobody_is_signalled(dir);
     }
+    /* A number that was given to another since, and one that nobody has. */
+    uint64_t start = strtoull(rest, NULL, 10);
+    const char *after = strchr(rest + 1, ' ');
+    (void)snprintf(words, sizeof words, "%ld %llu%s", (long)bystander,
+                   (unsigned long long)start + 100000, after);
+    write_file("a/b/lock", words);
+    assert_nobody_is_signalled(dir);
+    (void)snprintf(words, sizeof words, "%d%s", 0x3ffffff, rest);
+    write_file("a/b/lock", words);
+    assert_nobody_is_signalled(dir);
+    /* Another boot, and another namespace of processes. */
+    (void)snprintf(words, sizeof words, "%s", own.bytes);
+    words[strlen(words) - 2] ^= 1;
+    write_file("a/b/lock", words);
+    assert_nobody_is_signalled(dir);
+    (void)snprintf(words, sizeof words, "%ld %llu 7%s", (long)getpid(), (unsigned long long)start,
+                   strchr(after + 1, ' '));
+    write_file("a/b/lock", words);
+    assert_nobody_is_signalled(dir);
+
+    enum folder_state found = FOLDER_FREE;
+    write_file("a/b/lock", own.bytes);
+    assert_int_equal(folder_lock_signal(dir, 0, &found, &err), STATUS_OK);
+    assert_int_equal(found, FOLDER_HELD);
     folder_lock_close(lock);
-    FILE *file = fopen(in_folder("a/b/pid"), "w"); /* As a killed process leaves it. */
-    assert_non_null(file);
-    assert_true(fputs("1\n", file) >= 0);
-    assert_int_equal(fclose(file), 0);
-    assert_false(folder_lock_holder(dir, &holder));
+    write_file("a/b/lock", own.bytes); /* As a killed process leaves it. */
+    assert_int_equal(folder_lock_signal(dir, SIGKILL, &found, &err), STATUS_OK);
+    assert_int_equal(found, FOLDER_FREE);
+    end_bystander(bystander);
+}
+
+static void what_a_killed_process_left_says_nothing_about_who_has_it_now(void **state)
+{
+    (void)state;
+    const char *dir = in_folder("a/b");
+    struct folder_lock *lock = NULL;
+    struct error err;
+    char words[32];
+    pid_t bystander = start_bystander();
+    assert_int_equal(folder_lock_open(dir, 0, &lock, &err), STATUS_OK);
+    folder_lock_close(lock);
+    (void)snprintf(words, sizeof words, "%ld\n", (long)bystander); /* Fits. */
+    write_file("a/b/pid", words);
+    int fd = open(in_folder("a/b/lock"), O_RDWR | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0); /* As `flock` of a script does. */
+    assert_nobody_is_signalled(dir);
+    assert_int_equal(folder_lock_open(dir, 0, &lock, &err), STATUS_IO);
+    assert_non_null(strstr(err.text, "is in use by another process"));
+    assert_int_equal(close(fd), 0);
+    end_bystander(bystander);
+}
+
+static void a_folder_that_can_not_be_looked_at_is_not_free(void **state)
+{
+    (void)state;
+    const char *dir = in_folder("a/b");
+    struct folder_lock *lock = NULL;
+    struct error err;
+    struct rlimit limit;
+    pid_t holder = 0;
+    assert_int_equal(folder_lock_open(dir, 0, &lock, &err), STATUS_OK);
+    assert_int_equal(folder_lock_look(dir, &holder), FOLDER_HELD);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    enum folder_state found = folder_lock_look(dir, &holder);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(found, FOLDER_UNKNOWN);
+    folder_lock_close(lock);
+    assert_int_equal(folder_lock_look(dir, &holder), FOLDER_FREE);
+    assert_int_equal(folder_lock_look("/nowhere/at/all", &holder), FOLDER_FREE);
+}
+
+static void a_signal_reaches_the_process_that_has_the_folder(void **state)
+{
+    (void)state;
+    const char *dir = in_folder("a/b");
+    enum folder_state found = FOLDER_FREE;
+    struct folder_lock *lock = NULL;
+    struct error err;
+    int ready[2];
+    int end = 0;
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (folder_lock_open(dir, 0, &lock, &err) != STATUS_OK) _exit(1);
+        if (write(ready[1], "x", 1) != 1) _exit(2);
+        for (;;) {
+            (void)pause(); /* Until killed. */
+        }
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(folder_lock_signal(dir, SIGTERM, &found, &err), STATUS_OK);
+    assert_int_equal(found, FOLDER_HELD);
+    assert_int_equal(waitpid(child, &end, 0), child);
+    assert_true(WIFSIGNALED(end) && WTERMSIG(end) == SIGTERM);
+    assert_int_equal(folder_lock_signal(dir, SIGTERM, &found, &err), STATUS_OK);
+    assert_int_equal(found, FOLDER_FREE);
+    assert_int_equal(close(ready[0]), 0);
+    assert_int_equal(close(ready[1]), 0);
 }
 
 static void failures_name_the_folder(void **state)
@@ -167,7 +303,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_folder_is_made_and_has_one_owner),
         TEST(a_killed_process_leaves_the_folder_free),
-        TEST(a_stale_or_silly_pid_is_not_believed),
+        TEST(a_holder_that_is_not_known_is_not_taken_for_another),
+        TEST(what_a_killed_process_left_says_nothing_about_who_has_it_now),
+        TEST(a_folder_that_can_not_be_looked_at_is_not_free),
+        TEST(a_signal_reaches_the_process_that_has_the_folder),
         TEST(failures_name_the_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "io/file.h"
+#include "io/clock.h"
 #include "io/log_file.h"
 #include "io/log_record.h"
 
@@ -220,6 +221,10 @@ static void the_log_is_given_back_in_order_for_every_job(void **state)
     append(files, "a.long-NAME_0", "4");
     assert_int_equal(log_files_size(files, "b"), 48);
     assert_int_equal(log_files_size(files, "c"), 0);
+    int64_t age_ms = clock_wall_ms() - log_files_begun_ms(files, "b");
+    assert_true(age_ms >= -1000 && age_ms < 60000); /* File systems count coarsely. */
+    assert_int_equal(log_files_begun_ms(files, "c"), 0);
+    assert_int_equal(log_files_begun_ms(files, ".."), 0);
     log_files_close(files);
     heard_done(&heard);
 

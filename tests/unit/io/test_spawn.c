@@ -294,6 +294,27 @@ static void our_own_closed_descriptors_are_no_obstacle(void **state)
     assert_int_equal(WEXITSTATUS(word), 0);
 }
 
+static void a_pipe_at_its_end_is_not_waited_for_again(void **state)
+{
+    (void)state;
+    struct spawn child = start_shell("echo last words; exec >&-; sleep 1000", piped);
+    struct spawn *const children[] = {&child};
+    char text[64] = "";
+    size_t size = 0;
+    double deadline = clock_seconds() + PATIENCE_MS / 1000.0;
+    while (child.out_fd >= 0) {
+        assert_true(clock_seconds() < deadline);
+        spawn_wait(children, 1, 2000);
+        size += spawn_read(child.out_fd, text + size, sizeof text - 1 - size);
+    }
+    assert_string_equal(text, "last words\n");
+    uint64_t before_ms = clock_ms();
+    spawn_wait(children, 1, 100);
+    assert_true(clock_ms() - before_ms >= 99);
+    spawn_stop(&child, 0);
+    spawn_close(&child);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +326,7 @@ int main(void)
         cmocka_unit_test(output_goes_where_it_is_wanted),
         cmocka_unit_test(whoever_does_not_stop_is_killed_with_its_children),
         cmocka_unit_test(a_child_may_die_with_us),
+        cmocka_unit_test(a_pipe_at_its_end_is_not_waited_for_again),
         cmocka_unit_test(our_own_closed_descriptors_are_no_obstacle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

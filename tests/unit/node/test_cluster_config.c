@@ -78,7 +78,16 @@ static void all_but_nodes_has_defaults(void **state)
     assert_true(config.starts_broker);
     assert_int_equal(config.broker_count, 0);
     assert_string_equal(config.data_dir, "conf/millrace-cluster");
+    assert_string_equal(config.key_file, "conf/millrace-cluster/key");
     assert_null(config.token);
+    assert_null(config.token_file);
+    assert_false(config.is_insecure);
+    assert_null(config.tls_certificate);
+    assert_null(config.tls_key);
+    assert_null(config.broker_ca);
+    assert_null(config.sentiment_model);
+    assert_null(config.broker_certificate);
+    assert_null(config.broker_key);
     assert_int_equal(config.queues, CONFIG_QUEUES_TRANSIENT);
     assert_int_equal(config.work_queues, 2);
     assert_int_equal(config.max_jobs, 8);
@@ -93,11 +102,24 @@ static void all_but_nodes_has_defaults(void **state)
     assert_int_equal(config.node_timeout_ms, 300000);
     assert_int_equal(config.http_body_limit, 64 << 20);
     assert_int_equal(config.http_connections, 256);
+    assert_int_equal(config.http_connections_per_address, 0);
     assert_int_equal(config.http_timeout_ms, 120000);
     assert_int_equal(config.log_level, CONFIG_LOG_INFO);
     assert_int_equal(config.worker_threads, 1);
     assert_int_equal(config.gateway_count, 1);
     assert_int_equal(config.monitor_count, 0);
+    assert_int_equal(config.beat_period_ms, 250);
+    assert_int_equal(config.patience_ms, 2000);
+    assert_int_equal(config.hang_timeout_ms, 30000);
+    assert_int_equal(config.lease_ms, 2000);
+    assert_int_equal(config.start_timeout_ms, 10000);
+    assert_int_equal(config.driver, CONFIG_DRIVER_PROCESS);
+    assert_null(config.start_command);
+    assert_null(config.kill_command);
+    assert_null(config.pause_command);
+    assert_null(config.resume_command);
+    assert_int_equal(config.driver_timeout_ms, 60000);
+    assert_string_equal(config.docker_socket, "/var/run/docker.sock");
     assert_int_equal(config.worker_count, 3);
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(config.workers[i].name[1], '1' + (int)i);
@@ -117,23 +139,38 @@ static void every_key_is_read(void **state)
         "   [cluster] ; indented\r\n"
         "   name = demo ; a comment\n"
         "   broker = amqp://a:b@one:1/v   amqp://two\n"
-        "   broker = amqp://three\n"
+        "   broker = amqps://three\n"
         "\tdata_dir = ./some where\n"
-        "token = s3cret;not-a-comment\n"
+        "token = s3cret;not-a-comment\ninsecure = yes\nkey_file = /etc/key\n"
+        "tls_certificate = tls/g.pem\ntls_key = ./tls/g.key\nbroker_ca = ca.pem\n"
+        "sentiment_model = my.model\n"
+        "broker_certificate = b.pem\nbroker_key = b.key\nhttp_connections_per_address = 3\n"
         "queues = quorum\nwork_queues = 3\nmax_jobs=4\nchunk_size = 64k\nwindow : 7\n"
         "side_table_limit = 0\nmax_message = 2M\nmemory_limit = 3G\nlog_limit = 5242880\n"
         "client_timeout = 2m\nsync_period = 1s\nnode_timeout = 1500ms\nhttp_body_limit = 1M\n"
         "http_connections = 5\nhttp_timeout = 9\nlog_level = debug\n"
         "[gateways]\ng1 = 127.0.0.1:7101\ng-2.x = [::1]:65535\n"
         "[workers]\nalpha = host.example\nbeta = ::1\nthreads = 4\n"
-        "[monitors]\nm1 = localhost:7101\nm2 = 127.0.0.1:7102");
+        "[monitors]\nm1 = localhost:7101\nm2 = 127.0.0.1:7102\nbeat_period = 50ms\n"
+        "patience = 200ms\nhang_timeout = 1m\nlease = 400ms\nstart_timeout = 90\ndriver = command\n"
+        "start_command = ssh $HOST start $NODE\nkill_command = ssh $HOST kill $NODE\n"
+        "pause_command = p\nresume_command = r\ndriver_timeout = 5\ndocker_socket = d.sock");
     assert_string_equal(config.name, "demo");
     assert_false(config.starts_broker);
     assert_int_equal(config.broker_count, 3);
     assert_string_equal(config.brokers[0], "amqp://a:b@one:1/v");
     assert_string_equal(config.brokers[1], "amqp://two");
-    assert_string_equal(config.brokers[2], "amqp://three");
+    assert_string_equal(config.brokers[2], "amqps://three");
     assert_string_equal(config.data_dir, "conf/some where");
+    assert_string_equal(config.key_file, "/etc/key");
+    assert_true(config.is_insecure);
+    assert_string_equal(config.tls_certificate, "conf/tls/g.pem");
+    assert_string_equal(config.tls_key, "conf/tls/g.key");
+    assert_string_equal(config.broker_ca, "conf/ca.pem");
+    assert_string_equal(config.sentiment_model, "conf/my.model");
+    assert_string_equal(config.broker_certificate, "conf/b.pem");
+    assert_string_equal(config.broker_key, "conf/b.key");
+    assert_int_equal(config.http_connections_per_address, 3);
     assert_string_equal(config.token, "s3cret;not-a-comment");
     assert_int_equal(config.queues, CONFIG_QUEUES_QUORUM);
     assert_int_equal(config.work_queues, 3);
@@ -162,6 +199,18 @@ static void every_key_is_read(void **state)
     assert_string_equal(config.workers[1].host, "::1");
     assert_int_equal(config.monitor_count, 2);
     assert_string_equal(config.monitors[0].host, "localhost");
+    assert_int_equal(config.beat_period_ms, 50);
+    assert_int_equal(config.patience_ms, 200);
+    assert_int_equal(config.hang_timeout_ms, 60000);
+    assert_int_equal(config.lease_ms, 400);
+    assert_int_equal(config.start_timeout_ms, 90000);
+    assert_int_equal(config.driver, CONFIG_DRIVER_COMMAND);
+    assert_string_equal(config.start_command, "ssh $HOST start $NODE");
+    assert_string_equal(config.kill_command, "ssh $HOST kill $NODE");
+    assert_string_equal(config.pause_command, "p");
+    assert_string_equal(config.resume_command, "r");
+    assert_int_equal(config.driver_timeout_ms, 5000);
+    assert_string_equal(config.docker_socket, "conf/d.sock");
 }
 
 static void the_data_folder_is_beside_the_file(void **state)
@@ -222,8 +271,20 @@ static void mistakes_in_cluster_are_told_with_their_line(void **state)
         {"data_dir =", "data_dir needs a folder"},
         {"token = a b", "token: only visible ASCII characters can be sent"},
         {"broker =", "broker needs a value"},
-        {"broker = amqps://x", "broker: 'amqps://x' is neither start nor a URI such as "
-                               "amqp://user:password@host:5672/vhost"},
+        {"broker = http://x", "broker: 'http://x' is neither start nor a URI such as "
+                              "amqp://user:password@host:5672/vhost"},
+        {"broker = amqps://", "broker: 'amqps://' is neither start nor a URI such as "
+                              "amqp://user:password@host:5672/vhost"},
+        {"insecure = true", "insecure can't be 'true'; it is no or yes"},
+        {"tls_key = k", "tls_key needs tls_certificate beside it"},
+        {"tls_certificate = k", "tls_certificate needs tls_key beside it"},
+        {"broker_key = k", "broker_key needs broker_certificate beside it"},
+        {"broker_certificate = k", "broker_certificate needs broker_key beside it"},
+        {"token = t\ntoken_file = f", "give either token or token_file"},
+        {"tls_certifcate = k",
+         "there is no key 'tls_certifcate' in [cluster]; did you mean tls_certificate?"},
+        {"http_connections_per_address = 0",
+         "http_connections_per_address: 0 is not within 1 to 65536"},
         {"broker = amqp://", "broker: 'amqp://' is neither start nor a URI such as "
                              "amqp://user:password@host:5672/vhost"},
         {"broker = start amqp://x", "broker: start stands alone, without URIs"},
@@ -313,10 +374,69 @@ static void mistakes_with_nodes_are_told(void **state)
          "c.ini:5: roles.map: 3 is not within 1 to 2"},
         {"[gateways]\ng = h:1\n[workers]\ncount = 5\nroles.map = 1\nroles.fold = 2\n",
          "c.ini: of 5 workers, the first 1 map and the last 2 fold: 2 would have nothing to do"},
+        {"[monitors]\nbeat_perod = 50ms\n", "c.ini:2: 'beat_perod' is no key of [monitors], nor a "
+                                            "monitor at '50ms'; did you mean beat_period?"},
+        {"[monitors]\nbroker = h:1\n", "c.ini:2: no node can be called broker, as the broker is"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         refuse_with(cases[i].text, NULL, cases[i].expected);
     }
+}
+
+static void mistakes_in_monitors_are_told_with_their_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lines;
+        const char *expected;
+    } cases[] = {
+        {"beat_period = 49ms", "c.ini:6: beat_period: 49ms is not within 50ms to 2s"},
+        {"beat_period = 2001ms", "c.ini:6: beat_period: 2001ms is not within 50ms to 2s"},
+        {"beat_period = 501ms",
+         "c.ini:6: patience has to be at least four times beat_period, which "
+         "is 501 ms"},
+        {"beat_period = 1\npatience = 3999ms", "c.ini:7: patience has to be at least four times "
+                                               "beat_period, which is 1000 ms"},
+        {"lease = 399ms", "c.ini:6: lease: 399ms is not within 400ms to 3600s"},
+        {"driver = dokcer", "c.ini:6: driver can't be 'dokcer'; did you mean docker?"},
+        {"driver = x", "c.ini:6: driver can't be 'x'; it is process, docker or command"},
+        {"driver = command", "c.ini:6: driver = command needs a start_command"},
+        {"driver = command\nstart_command = s", "c.ini:6: driver = command needs a kill_command"},
+        {"start_command = s", "c.ini:6: start_command is only for driver = command"},
+        {"driver = docker\nresume_command = s",
+         "c.ini:7: resume_command is only for driver = command"},
+        {"docker_socket =", "c.ini:6: docker_socket needs a path"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[400];
+        (void)snprintf(text, sizeof text, "%s[monitors]\n%s\n", smallest, cases[i].lines);
+        refuse_with(text, NULL, cases[i].expected);
+    }
+}
+
+/* Who runs clients in the same shell has the token there, whatever the file says. */
+static void the_environment_s_token_comes_before_the_file_s(void **state)
+{
+    (void)state;
+    static const char *const token[] = {"MILLRACE_CLUSTER_TOKEN=mine", NULL};
+    static const char *const file[] = {"MILLRACE_CLUSTER_TOKEN_FILE=/t", NULL};
+    static const char *const both[] = {"MILLRACE_CLUSTER_TOKEN_FILE=/t",
+                                       "MILLRACE_CLUSTER_TOKEN=mine", NULL};
+    static const char *const neither[] = {
+        "MILLRACE_CLUSTER_TOKEN_FILE=", "MILLRACE_CLUSTER_TOKEN=", NULL};
+    struct cluster_config config = parse_with(with_cluster("token_file = t"), token);
+    assert_string_equal(config.token, "mine");
+    assert_null(config.token_file);
+    config = parse_with(with_cluster("token = t"), file);
+    assert_null(config.token);
+    assert_string_equal(config.token_file, "/t");
+    config = parse(with_cluster("token_file = t"));
+    assert_null(config.token);
+    assert_string_equal(config.token_file, "conf/t");
+    config = parse_with(with_cluster("token = t"), neither);
+    assert_null(config.token);
+    assert_null(config.token_file);
+    refuse_with(smallest, both, "MILLRACE_CLUSTER_TOKEN: give either token or token_file");
 }
 
 static void too_many_nodes_are_refused(void **state)
@@ -387,6 +507,7 @@ static void the_environment_comes_first(void **state)
         "MILLRACE_CLUSTER=x",
         "MILLRACE=y",
         "MILLRACE_",
+        "MILLRACE_CLUSTER_CA=for clients only",
         "MILLRACE_CLUSTER_=",
         NULL,
     };
@@ -439,8 +560,10 @@ static void mistakes_in_the_environment_are_told_with_their_name(void **state)
 }
 
 static const char whole[] = "[cluster]\nname = demo\nbroker = amqp://a amqp://b\nchunk_size = 64K\n"
+                            "tls_certificate = c\ntls_key = k\ntoken_file = t\n"
                             "queues = quorum\n[gateways]\ng1 = [::1]:7101\n[workers]\ncount = 3\n"
-                            "roles.map = 2\n[monitors]\nm1 = h:7201\n";
+                            "roles.map = 2\n[monitors]\nm1 = h:7201\ndriver = command\n"
+                            "start_command = s\nkill_command = k\n";
 
 static void a_file_cut_anywhere_is_read_or_refused(void **state)
 {
@@ -560,6 +683,8 @@ int main(void)
         TEST(mistakes_in_cluster_are_told_with_their_line),
         TEST(long_lines_and_other_bytes_are_refused),
         TEST(mistakes_with_nodes_are_told),
+        TEST(mistakes_in_monitors_are_told_with_their_line),
+        TEST(the_environment_s_token_comes_before_the_file_s),
         TEST(too_many_nodes_are_refused),
         TEST(roles_are_the_first_and_the_last),
         TEST(the_environment_comes_first),

@@ -44,6 +44,7 @@ static const struct journal_header header = {
     .gateway_count = 2,
     .chunk_bytes = 524288,
     .field_limit = 1 << 20,
+    .side_table_limit = 5,
     .files = files,
     .file_count = 2,
 };
@@ -163,6 +164,7 @@ static void check_header(const struct journal_header *found)
     check_text(found->settings[0].value, settings[0].value);
     assert_int_equal(found->chunk_bytes, header.chunk_bytes);
     assert_int_equal(found->field_limit, header.field_limit);
+    assert_int_equal(found->side_table_limit, header.side_table_limit);
 }
 
 /* The first `count` records, and those with the numbers `more`.., must be there. */

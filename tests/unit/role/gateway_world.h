@@ -364,7 +364,7 @@ static inline uint64_t world_learn(struct world *world)
     assert_non_null(world_sent(world, "w1", MESSAGE_MANIFEST, &message));
     shape_release(world->shape);
     world->shape = NULL;
-    assert_int_equal(shape_create(message.store.bytes, &world->shape, &err), STATUS_OK);
+    assert_int_equal(shape_create(message.store.bytes, NULL, &world->shape, &err), STATUS_OK);
     assert_true(world->shape->hash == message.manifest);
     const struct plan *plan = world->shape->plan;
     for (uint32_t i = 0; i < plan->scan_count; i++) {

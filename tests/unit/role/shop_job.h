@@ -87,7 +87,7 @@ static inline struct shape *shop_shape(struct manifest manifest)
     manifest_encode(&manifest, &bytes);
     assert_false(bytes.failed);
     struct text text = {(const char *)bytes.bytes, (uint32_t)bytes.size};
-    if (shape_create(text, &shape, &err) != STATUS_OK) fail_msg("%s", err.text);
+    if (shape_create(text, NULL, &shape, &err) != STATUS_OK) fail_msg("%s", err.text);
     buf_done(&bytes);
     return shape;
 }

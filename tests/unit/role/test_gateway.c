@@ -690,13 +690,76 @@ static void deleting_twice_is_deleting_once(void **state)
     confirm_removes(&world, REMOVE_DONE, world.shape->hash);
     assert_int_equal(world_answer(&world, id), 204);
     id = world_ask(&world, &request);
-    confirm_removes(&world, REMOVE_DONE, 0); /* Its owner may want it again. */
+    assert_int_equal(world_sent_count(&world, MESSAGE_REMOVE), 0); /* Is it his? */
+    world_status_all(&world, world_round(&world), WORKER_JOB_UNKNOWN);
     assert_int_equal(world_answer(&world, id), 204);
     /* It was not cancelled: it is simply not there. */
     assert_int_equal(world_answer(&world, world_get(&world, 0)), 0);
     world_status_all(&world, world_round(&world), WORKER_JOB_UNKNOWN);
     assert_non_null(world_find(&world, EFFECT_REPLY));
     assert_int_equal(world_find(&world, EFFECT_REPLY)->reply.status, 404);
+    world_close(&world);
+}
+
+/* A worker sends the job's manifest, as one does that has it. */
+static void tell_manifest(struct world *world)
+{
+    struct message message = world_message(world, MESSAGE_MANIFEST, 0);
+    message.store.bytes = world->shape->bytes;
+    world_deliver(world, &message);
+}
+
+static void a_key_is_looked_at_before_a_job_is_deleted_that_is_not_known(void **state)
+{
+    (void)state;
+    for (uint32_t is_owner = 0; is_owner < 2; is_owner++) {
+        struct world world;
+        world_open(&world);
+        world_accept(&world);
+        world_tick(&world, CLIENT_TIMEOUT_MS); /* And is forgotten here. */
+        struct api_request request = world_request(API_DELETE_JOB);
+        if (!is_owner) request.owner++;
+        uint64_t id = world_ask(&world, &request);
+        assert_int_equal(world_answer(&world, id), 0);
+        assert_int_equal(world_sent_count(&world, MESSAGE_REMOVE), 0);
+        assert_true(world_round(&world) != 0);
+        tell_manifest(&world);
+        if (is_owner) {
+            confirm_removes(&world, REMOVE_DONE, world.shape->hash);
+            assert_int_equal(world_answer(&world, id), 204);
+        } else {
+            assert_int_equal(world_answer(&world, id), 403);
+            assert_int_equal(world_sent_count(&world, MESSAGE_REMOVE), 0);
+        }
+        world_close(&world);
+    }
+}
+
+static void a_name_is_free_again_when_nothing_is_heard_of_its_job(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world);
+    world_accept(&world);
+    struct job_request job = world_job();
+    job.query_count = 1;
+    struct api_request request = world_request(API_GET_JOB);
+    request.owner++;
+    assert_int_equal(world_answer(&world, world_put(&world, &job, "j1")), 409);
+    assert_int_equal(world_answer(&world, world_ask(&world, &request)), 403);
+    /* Who is refused is no sign of life: the workers are asked. */
+    for (uint32_t i = 0; i < 2; i++) {
+        world_tick(&world, ROUND_DEADLINE_MS);
+        uint64_t id = world_ask(&world, &request);
+        assert_int_equal(world_answer(&world, id), i == 0 ? 403 : 0);
+    }
+    assert_true(world_round(&world) != 0);
+    tell_manifest(&world);
+    assert_int_equal(world_find(&world, EFFECT_REPLY)->reply.status, 403); /* They still have it. */
+    world_tick(&world, 2 * ROUND_DEADLINE_MS);
+    uint64_t id = world_put(&world, &job, "j1");
+    assert_int_equal(world_answer(&world, id), 0);
+    assert_int_equal(world_sent_count(&world, MESSAGE_MANIFEST), WORKERS);
     world_close(&world);
 }
 
@@ -924,6 +987,8 @@ int main(void)
         cmocka_unit_test(a_cancelled_job_is_remembered_for_its_readers),
         cmocka_unit_test(an_expired_job_is_told_to_readers_and_may_be_begun_anew),
         cmocka_unit_test(deleting_twice_is_deleting_once),
+        cmocka_unit_test(a_key_is_looked_at_before_a_job_is_deleted_that_is_not_known),
+        cmocka_unit_test(a_name_is_free_again_when_nothing_is_heard_of_its_job),
         cmocka_unit_test(a_delete_that_fails_leaves_the_job),
         cmocka_unit_test(lists_are_what_the_workers_tell),
         cmocka_unit_test(a_list_does_not_wait_for_the_silent),

@@ -559,6 +559,7 @@ static void bodies_that_are_none_are_refused(void **state)
     for (uint32_t size = 0; size < whole; size += 1 + size / 16) {
         task = chunk_task(&crew, 0, 1);
         task->body.size = size;
+        task->checksum = hash_bytes(task->body.bytes, size);
         mapper_run(mapper, task);
         assert_int_equal(task->result, STATUS_CORRUPT);
         for (uint32_t i = 0; i < task->output_count; i++) {
@@ -571,6 +572,27 @@ static void bodies_that_are_none_are_refused(void **state)
 }
 
 /* A mapper that ran out of memory anywhere makes the right bytes the next time. */
+static void a_chunk_that_is_not_what_its_checksum_says_is_refused(void **state)
+{
+    (void)state;
+    struct crew crew;
+    struct mapper *mapper = new_mapper();
+    crew_init(&crew, shop_manifest_of(SHOP_TOTALS));
+    struct map_task *task = chunk_task(&crew, 0, 1);
+    uint32_t size = task->body.size;
+    map_task_destroy(task);
+    for (uint32_t bit = 0; bit < size * 8; bit += 5) {
+        task = chunk_task(&crew, 0, 1);
+        task->message.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        mapper_run(mapper, task);
+        assert_int_equal(task->result, STATUS_CORRUPT);
+        assert_non_null(strstr(task->error.text, "chunk 1 of scan 0"));
+        map_task_destroy(task);
+    }
+    mapper_destroy(mapper);
+    crew_done(&crew);
+}
+
 static void every_failing_allocation_is_reported(void **state)
 {
     (void)state;
@@ -633,6 +655,7 @@ int main(void)
         cmocka_unit_test(every_shard_gets_one_batch_and_reports_add_up),
         cmocka_unit_test(failures_name_the_file_and_line_or_the_query),
         cmocka_unit_test(bodies_that_are_none_are_refused),
+        cmocka_unit_test(a_chunk_that_is_not_what_its_checksum_says_is_refused),
         cmocka_unit_test(every_failing_allocation_is_reported),
         cmocka_unit_test(a_job_that_is_too_large_fails_and_no_other),
     };

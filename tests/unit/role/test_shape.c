@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "exec/fold.h"
+#include "exec/sentiment_model.h"
 #include "unit/role/shop_job.h"
 
 enum { SEAL_BYTES = 8, CHOICES = 1 << SHOP_WORKERS };
@@ -116,7 +117,7 @@ static void without_a_worker_that_folds_there_is_no_job(void **state)
     assert_int_equal(shape_fingerprint(&manifest, &err), STATUS_OK);
     manifest_encode(&manifest, &bytes);
     struct text text = {(const char *)bytes.bytes, (uint32_t)bytes.size};
-    assert_int_equal(shape_create(text, &shape, &err), STATUS_USAGE);
+    assert_int_equal(shape_create(text, NULL, &shape, &err), STATUS_USAGE);
     assert_string_equal(err.text, "no worker of the manifest folds");
     assert_null(shape);
     buf_done(&bytes);
@@ -292,7 +293,7 @@ static void equal_bytes_give_equal_shapes(void **state)
     struct error err;
     encode_shop(shop_manifest(), &bytes);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(shape_create(text_from(&bytes), &shapes[i], &err), STATUS_OK);
+        assert_int_equal(shape_create(text_from(&bytes), NULL, &shapes[i], &err), STATUS_OK);
         assert_true(text_equal(shapes[i]->bytes, text_from(&bytes)));
         assert_true(shapes[i]->hash == manifest_hash(text_from(&bytes)));
         assert_true(shapes[i]->bytes.bytes != (const char *)bytes.bytes);
@@ -323,10 +324,39 @@ static void check_refused(struct manifest manifest, status code, const char *par
     struct shape *shape = NULL;
     struct error err = {.text = ""};
     manifest_encode(&manifest, &bytes);
-    assert_int_equal(shape_create(text_from(&bytes), &shape, &err), code);
+    assert_int_equal(shape_create(text_from(&bytes), NULL, &shape, &err), code);
     if (strstr(err.text, part) == NULL) fail_msg("%s", err.text);
     assert_null(shape);
     buf_done(&bytes);
+}
+
+/* The model of sentiment() shapes bytes as the program does: it is part of the build's name. */
+static void another_model_is_refused_and_a_copy_of_the_own_is_not(void **state)
+{
+    (void)state;
+    struct sentiment_model same = sentiment_builtin;
+    struct sentiment_model other = sentiment_builtin;
+    other.checksum ^= 1;
+    const struct sentiment_model *models[] = {NULL, &same, &other};
+    for (uint32_t planned = 0; planned < 3; planned++) {
+        struct manifest manifest = shop_manifest();
+        char build[SHAPE_BUILD_SIZE];
+        struct buf bytes = {0};
+        struct error err = {.text = ""};
+        manifest.build = shape_build_with(models[planned], build);
+        assert_int_equal(shape_fingerprint(&manifest, &err), STATUS_OK);
+        manifest_encode(&manifest, &bytes);
+        for (uint32_t own = 0; own < 3; own++) {
+            struct shape *shape = NULL;
+            bool agree = (planned == 2) == (own == 2);
+            assert_int_equal(shape_create(text_from(&bytes), models[own], &shape, &err),
+                             agree ? STATUS_OK : STATUS_USAGE);
+            if (agree) assert_ptr_equal(shape->sentiment, models[own]);
+            if (!agree) assert_non_null(strstr(err.text, "with the same sentiment_model"));
+            shape_release(shape);
+        }
+        buf_done(&bytes);
+    }
 }
 
 static void another_build_or_plan_is_refused(void **state)
@@ -402,7 +432,8 @@ static status try_bytes(const unsigned char *bytes, size_t size)
 {
     struct shape *shape = NULL;
     struct error err = {.text = ""};
-    status code = shape_create((struct text){(const char *)bytes, (uint32_t)size}, &shape, &err);
+    status code =
+        shape_create((struct text){(const char *)bytes, (uint32_t)size}, NULL, &shape, &err);
     assert_int_equal(code == STATUS_OK, shape != NULL);
     if (code != STATUS_OK) assert_true(err.text[0] != '\0');
     shape_release(shape);
@@ -462,7 +493,7 @@ static void every_failing_allocation_is_reported(void **state)
     for (size_t count = 0; refused; count++) {
         struct shape *shape = NULL;
         memory_fail_after(count);
-        status code = shape_create(text_from(&bytes), &shape, &err);
+        status code = shape_create(text_from(&bytes), NULL, &shape, &err);
         refused = memory_was_refused();
         memory_fail_never();
         assert_int_equal(code, refused ? STATUS_MEMORY : STATUS_OK);
@@ -494,6 +525,7 @@ int main(void)
         cmocka_unit_test(all_queries_together_need_what_each_needs),
         cmocka_unit_test(equal_bytes_give_equal_shapes),
         cmocka_unit_test(another_build_or_plan_is_refused),
+        cmocka_unit_test(another_model_is_refused_and_a_copy_of_the_own_is_not),
         cmocka_unit_test(a_setting_is_part_of_the_plan),
         cmocka_unit_test(what_is_wrong_with_a_question_is_said),
         cmocka_unit_test(damaged_bytes_are_refused),

@@ -82,7 +82,7 @@ static void planted_mistakes_are_found(void **state)
 
 /* ---- the world ---- */
 
-struct order {
+struct seen_order {
     struct world *world;
     uint64_t last_ms;
     uint64_t count;
@@ -90,7 +90,7 @@ struct order {
 
 static void note_order(void *context, uint64_t number)
 {
-    struct order *order = context;
+    struct seen_order *order = context;
     assert_int_equal(order->world->now_ms, number);
     assert_true(number >= order->last_ms);
     order->last_ms = number;
@@ -102,7 +102,7 @@ static void actions_come_in_the_order_of_their_times(void **state)
     (void)state;
     struct world world;
     world_init(&world, 7, -1);
-    struct order order = {.world = &world};
+    struct seen_order order = {.world = &world};
     struct random random = {3};
     for (uint32_t i = 0; i < 2000; i++) {
         uint64_t delay_ms = random_below(&random, 100);

@@ -71,7 +71,18 @@ static struct node_list some_nodes(struct random *random, struct arena *arena)
             .folds = random_below(random, 2) == 0,
             .uptime_ms = some_count(random),
             .job_count = random_below(random, 3),
+            .state = random_below(random, 2) == 0 ? TEXT_LITERAL("up") : (struct text){"", 0},
+            .incarnation = TEXT_LITERAL("1700000000123"),
+            .restarts = random_below(random, 3),
+            .silent_ms = some_count(random),
+            .resident_bytes = some_count(random),
+            .problem = random_below(random, 2) == 0 ? TEXT_LITERAL("no docker") //
+                                                    : (struct text){"", 0},
         };
+    }
+    struct queue_entry *queues = arena_array(arena, struct queue_entry, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        queues[i] = (struct queue_entry){some_name(random, arena), some_count(random), i};
     }
     return (struct node_list){
         .cluster = TEXT_LITERAL("demo"),
@@ -79,6 +90,12 @@ static struct node_list some_nodes(struct random *random, struct arena *arena)
         .connected = random_below(random, 2) == 0,
         .nodes = nodes,
         .node_count = count,
+        .leader = random_below(random, 2) == 0 ? TEXT_LITERAL("m2") : (struct text){"", 0},
+        .term = some_count(random),
+        .watched = random_below(random, 2) == 0,
+        .watched_ms_ago = some_count(random),
+        .queues = queues,
+        .queue_count = random_below(random, 3),
     };
 }
 
@@ -130,6 +147,42 @@ static void a_list_of_nodes_survives(void **state)
         }
         node_list_encode(&after, &second);
         assert_true(text_equal(text_of_buf(&first), text_of_buf(&second)));
+        buf_done(&first);
+        buf_done(&second);
+        arena_done(&arena);
+    }
+}
+
+static void a_timeline_survives(void **state)
+{
+    (void)state;
+    struct random random = {4};
+    for (int i = 0; i < ROUNDS; i++) {
+        struct arena arena = {0};
+        struct buf first = {0};
+        struct buf second = {0};
+        struct error err;
+        struct timeline_event events[ENTRIES_MAX];
+        struct timeline before = {.job = some_name(&random, &arena),
+                                  .events = events,
+                                  .event_count = random_below(&random, ENTRIES_MAX + 1)};
+        struct timeline after;
+        for (uint32_t j = 0; j < before.event_count; j++) {
+            events[j] = (struct timeline_event){.ms_ago = some_count(&random),
+                                                .what = TEXT_LITERAL("replayed"),
+                                                .number = some_count(&random),
+                                                .text = TEXT_LITERAL("w\xc3\xa4")};
+            if (random_below(&random, 2) == 0) events[j].node = some_name(&random, &arena);
+        }
+        timeline_encode(&before, &first);
+        assert_int_equal(timeline_decode(text_of_buf(&first), &arena, &after, &err), STATUS_OK);
+        assert_int_equal(before.event_count, after.event_count);
+        timeline_encode(&after, &second);
+        assert_true(text_equal(text_of_buf(&first), text_of_buf(&second)));
+        for (uint32_t size = 0; i == 0 && size + 1 < first.size; size++) {
+            struct text cut = {(const char *)first.bytes, size};
+            assert_int_equal(timeline_decode(cut, &arena, &after, &err), STATUS_CORRUPT);
+        }
         buf_done(&first);
         buf_done(&second);
         arena_done(&arena);
@@ -196,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_of_jobs_survives),
         cmocka_unit_test(a_list_of_nodes_survives),
+        cmocka_unit_test(a_timeline_survives),
         cmocka_unit_test(a_list_that_is_cut_is_refused),
         cmocka_unit_test(what_is_needed_is_needed_and_what_is_new_is_skipped),
     };

@@ -186,6 +186,13 @@ static struct message_jobs any_jobs(struct maker *maker)
         jobs[i].lease_ms = any_u64(maker);
         jobs[i].applied = any_u64(maker);
     }
+    struct milestone *milestones = arena_array(&maker->arena, struct milestone, MOST);
+    assert_non_null(milestones);
+    for (uint32_t i = 0; i < MOST; i++) {
+        milestones[i].kind = (enum milestone_kind)random_below(&maker->random, MILESTONE_KINDS);
+        milestones[i].age_ms = any_u64(maker);
+        milestones[i].number = any_u64(maker);
+    }
     return (struct message_jobs){
         .request = any_u64(maker),
         .incarnation = any_u64(maker),
@@ -194,6 +201,8 @@ static struct message_jobs any_jobs(struct maker *maker)
         .folds = any_bool(maker),
         .jobs = jobs,
         .job_count = any_count(maker),
+        .milestones = milestones,
+        .milestone_count = any_count(maker),
     };
 }
 
@@ -365,6 +374,12 @@ static void compare_jobs(const struct message_jobs *a, const struct message_jobs
         SAME(jobs[i].age_ms);
         SAME(jobs[i].lease_ms);
         SAME(jobs[i].applied);
+    }
+    SAME(milestone_count);
+    for (uint32_t i = 0; i < a->milestone_count; i++) {
+        SAME(milestones[i].kind);
+        SAME(milestones[i].age_ms);
+        SAME(milestones[i].number);
     }
 }
 
