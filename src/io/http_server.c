@@ -157,10 +157,11 @@ static void *serve(void *context)
         sweep(server);
         next_sweep_ms = http_now_ms() + SWEEP_MS;
     }
-    turn_away(server);
     uint64_t end_ms = http_now_ms() + CLOSE_MS;
+    turn_away(server);
     while (is_any_replying(server) && http_now_ms() < end_ms) {
         run_until(server, http_now_ms() + SWEEP_MS);
+        turn_away(server); /* Those whose last byte came only now. */
     }
     /* Here, where no signals arrive: with TLS it says good-bye to clients that may be gone. */
     MHD_stop_daemon(server->daemon);

@@ -597,6 +597,37 @@ static void close_turns_away_who_waits(void **state)
     world_close(&world);
 }
 
+/* The library ends the process if it is stopped while somebody waits. */
+static void close_turns_away_who_ends_a_request_just_then(void **state)
+{
+    (void)state;
+    enum { CLOSINGS = 20, LATE = 16, HALF = 5 };
+    for (int round = 0; round < CLOSINGS; round++) {
+        struct world world;
+        int fds[LATE];
+        world_open(&world, NULL);
+        int waiting = raw_open(&world);
+        raw_say(waiting, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+        wait_for(&world, &world.held_count, 1);
+        for (int i = 0; i < LATE; i++) {
+            fds[i] = raw_open(&world);
+            raw_say(fds[i], "PUT /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234");
+        }
+        for (int ms = 0; ms < PATIENCE_MS; ms++) {
+            if (atomic_load(&world.bodies.used_bytes) >= (size_t)LATE * 2 * HALF) break;
+            usleep(1000);
+        }
+        for (int i = 0; i < LATE; i++) {
+            raw_say(fds[i], "56789");
+        }
+        world_close(&world);
+        for (int i = 0; i < LATE; i++) {
+            close(fds[i]);
+        }
+        close(waiting);
+    }
+}
+
 static void a_server_says_why_it_can_not_listen(void **state)
 {
     (void)state;
@@ -639,6 +670,7 @@ int main(void)
         cmocka_unit_test(a_reply_of_many_bytes_to_a_client_that_left_is_no_signal),
         cmocka_unit_test(after_stop_taking_only_requests_in_hand_are_served),
         cmocka_unit_test(close_turns_away_who_waits),
+        cmocka_unit_test(close_turns_away_who_ends_a_request_just_then),
         cmocka_unit_test(a_server_says_why_it_can_not_listen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
