@@ -41,7 +41,7 @@ OPTIMISED = re.compile(r"test_(sim|cluster\w*|monitors\w*|operator|healing\w*|ho
 # They begin with the real queries.
 SQL_FUZZERS = {"sql", "plan"}
 # What another instruction set could get wrong.
-CROSSED = re.compile(r"scan|split|number|calendar|exact_sum|pyliteral|regexp|gen$|answers")
+CROSSED = re.compile(r"scan|split|number|calendar|exact_sum|pyliteral|regexp|sentiment|gen$|answers")
 
 SANITIZERS = {
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
