@@ -28,16 +28,19 @@ JOBS = os.cpu_count() or 1
 LIMIT_S = 120
 ORACLE_LIMIT_S = 180
 FULL_LIMIT_S = 900
+# Of those that take half an hour of two idle cores: enough for a machine with other work.
+LONG_LIMIT_S = 3 * 3600
 FUZZ_S = 5
 FUZZ_FULL_S = 60
 SHOWN_LINES = 120
 
 # Allocation failures are swept with ASan in every run, with ThreadSanitizer only in a full one.
-SLOW_THREADED = {"test_allocation"}
+SLOW_THREADED = {"test_allocation", "test_fold_spill"}
 # Unit tests that speak of threads run under ThreadSanitizer too.
 THREADED = re.compile(r"\b(pthread\w*|threads?|thread_count)\b", re.IGNORECASE)
 # End-to-end scripts that take the program as users have it: they make many runs, or a cluster.
-OPTIMISED = re.compile(r"test_(sim|cluster\w*|monitors\w*|operator|healing\w*|hosts\w*|docker\w*|network\w*)")
+OPTIMISED = re.compile(r"test_(sim\w*|spill|cluster\w*|monitors\w*|operator|healing\w*|hosts\w*|docker\w*|network\w*)")
+LONG = re.compile(r"test_sim\w*_full")
 # They begin with the real queries.
 SQL_FUZZERS = {"sql", "plan"}
 # What another instruction set could get wrong.
@@ -215,7 +218,8 @@ def end_to_end_scripts():
 
 def script_suites(flavour, prefix, paths, limit_s, env=None):
     return [Suite(prefix + path.stem.removeprefix("test_"), script_command(path), flavour,
-                  ["millrace"], limit_s=limit_s, env=env or {}) for path in paths]
+                  ["millrace"], limit_s=LONG_LIMIT_S if LONG.fullmatch(path.stem) else limit_s,
+                  env=env or {}) for path in paths]
 
 
 def fuzz_suites(full, before):

@@ -10,7 +10,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "text is read in words, lowest first");
 
-enum { CLOCK_AT = 11, CLOCK_END = 19, FRACTION_DIGITS_MAX = 6 };
+enum { CLOCK_AT = 11, CLOCK_END = TIMESTAMP_SECONDS_SIZE, FRACTION_DIGITS_MAX = 6 };
 
 #define HIGH_BITS 0x8080808080808080u
 
@@ -89,13 +89,9 @@ bool timestamp_parse(struct text text, int64_t *out)
     if (!read_date(bytes, &date)) return false;
     if (bytes[CLOCK_AT - 1] != ' ' && bytes[CLOCK_AT - 1] != 'T') return false;
 
-    uint64_t word = load_word(bytes + CLOCK_AT) ^ 0x30303a30303a3030u; /* "00:00:00" */
-    uint64_t above = word + 0x76767f76767f7676u;
-    if (((word | above) & HIGH_BITS) != 0) return false;
-    uint64_t hour = pair_at(word, 0);
-    uint64_t minute = pair_at(word, 3);
-    uint64_t second = pair_at(word, 6);
-    if ((hour > 23) | (minute > 59) | (second > 59)) return false;
+    uint64_t excess = 0;
+    int64_t clock = clock_read(bytes + CLOCK_AT, &excess);
+    if ((excess & CLOCK_EXCESS) != 0) return false;
 
     uint32_t microsecond = 0;
     if (text.size > CLOCK_END) {
@@ -104,7 +100,7 @@ bool timestamp_parse(struct text text, int64_t *out)
             return false;
         }
     }
-    *out = (int64_t)((uint64_t)date << 37 | hour << 32 | minute << 26 | second << 20 | microsecond);
+    *out = timestamp_of_date(date) | clock | (int64_t)microsecond;
     return true;
 }
 
@@ -206,6 +202,39 @@ size_t date_format(char *out, size_t capacity, struct text format, int64_t times
         }
     }
     return size;
+}
+
+/* Every field has a fixed width, so a text tells all fields that it shows. Years that are not shown
+ * are leap years, and months have 31 days: any day is one then. */
+bool date_format_fields(struct text format, int64_t *out_mask, int64_t *out_fill)
+{
+    enum { YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, MICROSECOND, FIELD_COUNT };
+    static const char letters[] = "YmdHMSf";
+    static const uint32_t starts[] = {46, 42, 37, 32, 26, 20, 0}; /* Its lowest bit. */
+    bool shown[FIELD_COUNT] = {false};
+    bool rests_on_year = false;
+    if (!date_format_check(format)) return false;
+    for (uint32_t at = 0; at < format.size; at++) {
+        if (format.bytes[at] != '%') continue;
+        char letter = format.bytes[++at];
+        for (uint32_t field = 0; field < FIELD_COUNT; field++) {
+            shown[field] = shown[field] || letters[field] == letter;
+        }
+        rests_on_year = rests_on_year || letter == 'y' || letter == 'j';
+        if (letter == 'j') shown[MONTH] = shown[DAY] = true;
+    }
+    if (rests_on_year && !shown[YEAR]) return false;
+    int64_t mask = 0;
+    for (uint32_t field = 0; field < FIELD_COUNT; field++) {
+        uint32_t end = field == YEAR ? 63 : starts[field - 1];
+        if (!shown[field]) continue;
+        mask |= (int64_t)((UINT64_C(1) << end) - (UINT64_C(1) << starts[field]));
+    }
+    enum { LEAP_YEAR = 4 };
+    int64_t date = date_pack(shown[YEAR] ? 0 : LEAP_YEAR, shown[MONTH] ? 0 : 1, shown[DAY] ? 0 : 1);
+    *out_mask = mask;
+    *out_fill = timestamp_of_date(date);
+    return true;
 }
 
 bool date_format_check(struct text format)

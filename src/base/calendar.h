@@ -15,11 +15,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "base/error.h"
 #include "base/text.h"
 
 enum {
     DATE_TEXT_SIZE = 10,
+    TIMESTAMP_SECONDS_SIZE = 19, /* Without a fraction. */
     TIMESTAMP_TEXT_SIZE = 26,
     CALENDAR_YEAR_MAX = 9999,
     CALENDAR_DAYS_MIN = -719162, /* 0001-01-01 */
@@ -80,6 +83,24 @@ static inline uint32_t timestamp_microsecond(int64_t timestamp)
     return (uint32_t)timestamp & 0xfffff;
 }
 
+/* The eight bytes HH:MM:SS as the lower part of a TIMESTAMP. What is not a time of day sets some of
+ * these bits in *excess, which are never cleared. */
+#define CLOCK_EXCESS 0x8080808080808080u
+
+ALWAYS_INLINE int64_t clock_read(const char *bytes, uint64_t *excess)
+{
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    /* "00:00:00": what is left must be at most 9 (5, 2) or 0 where a colon stands. Adding 127 less
+     * that carries a larger byte into its high bit; one that had it already is refused as such. */
+    word ^= 0x30303a30303a3030u;
+    *excess |= word | (word + 0x767a7f767a7f767du);
+    uint64_t pairs = word * 10 + (word >> 8);
+    uint64_t hour = pairs & 0xff;
+    *excess |= hour + (127 - 23);
+    return (int64_t)(hour << 32 | (pairs >> 24 & 0xff) << 26 | (pairs >> 48 & 0xff) << 20);
+}
+
 uint32_t calendar_days_in_month(uint32_t year, uint32_t month);
 
 /* YYYY-MM-DD */
@@ -95,6 +116,11 @@ bool date_format_check(struct text format);
 /* As strftime. Returns the size of the whole text, of which at most `capacity` bytes are written;
  * SIZE_MAX when the format is none. */
 size_t date_format(char *out, size_t capacity, struct text format, int64_t timestamp);
+
+/* What of a TIMESTAMP a format shows: (t & mask) | fill is a TIMESTAMP that gives the same text as
+ * t, and is the same for all that give this text. False: the format has %y or %j, but not %Y; or it
+ * is none. */
+bool date_format_fields(struct text format, int64_t *out_mask, int64_t *out_fill);
 
 /* Days since 1970-01-01, and back; the days must be CALENDAR_DAYS_MIN to CALENDAR_DAYS_MAX. */
 int64_t date_to_days(int64_t date);

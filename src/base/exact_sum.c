@@ -74,6 +74,27 @@ static struct exact_sum_wide total_of(const struct exact_sum *sum)
     return total;
 }
 
+bool exact_sum_fits_window(const struct exact_sum *sum, uint64_t *out_low, uint64_t *out_high)
+{
+    *out_low = sum->window_low;
+    *out_high = sum->window_high;
+    if (sum->specials != 0) return false;
+    if (LIKELY(sum->wide == NULL)) return true;
+    /* What was too much at some time may have become less: cut the window out and see whether it
+     * was all. */
+    struct exact_sum_wide total = total_of(sum);
+    struct exact_sum_wide window = {{0}};
+    uint32_t limb = WINDOW_BIT / 64;
+    uint32_t shift = WINDOW_BIT % 64;
+    for (uint32_t half = 0; half < 2; half++) {
+        uint64_t bits = total.limbs[limb + half] >> shift;
+        if (shift > 0) bits |= total.limbs[limb + half + 1] << (64 - shift);
+        *(half == 0 ? out_low : out_high) = bits;
+    }
+    wide_add_window(&window, (int128)((uint128)*out_high << 64 | *out_low));
+    return memcmp(&window, &total, sizeof total) == 0;
+}
+
 static bool ensure_wide(struct exact_sum *sum, struct arena *arena)
 {
     if (sum->wide == NULL) sum->wide = arena_new(arena, struct exact_sum_wide);

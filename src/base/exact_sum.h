@@ -48,6 +48,8 @@ MUST_USE bool exact_sum_merge(struct exact_sum *into, const struct exact_sum *fr
 /* To nearest even; beyond the largest double: an infinity. */
 double exact_sum_round(const struct exact_sum *sum);
 
+/* Whether the sum fits the window, and then the window. Canonical: it depends on the sum alone. */
+bool exact_sum_fits_window(const struct exact_sum *sum, uint64_t *out_low, uint64_t *out_high);
 /* Canonical: equal sums have equal bytes. Writes at most EXACT_SUM_BYTES_MAX, returns how many. */
 size_t exact_sum_encode(const struct exact_sum *sum, unsigned char *out);
 /* Overwrites the sum; false: out of memory, or not what exact_sum_encode writes. */

@@ -3,8 +3,14 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "base/assert.h"
+
+enum { LARGE_BYTES = 2 << 20, LINE_BYTES = 64 };
 
 static atomic_size_t allowed_count = SIZE_MAX; /* SIZE_MAX: the switch is off. */
 static atomic_bool refused;
@@ -20,29 +26,80 @@ static bool switch_refuses(void)
     return true;
 }
 
-static bool budget_take(struct budget *budget, size_t size_bytes)
+static void budget_give(struct budget *budget, const struct budget *end, size_t size_bytes)
 {
-    if (budget == NULL) return true;
-    size_t used = atomic_fetch_add(&budget->used_bytes, size_bytes) + size_bytes;
-    if (budget->limit_bytes != 0 && used > budget->limit_bytes) {
-        atomic_fetch_sub(&budget->used_bytes, size_bytes);
-        return false;
+    for (; budget != end; budget = budget->parent) {
+        size_t before = atomic_fetch_sub(&budget->used_bytes, size_bytes);
+        ASSERT(before >= size_bytes);
     }
-    size_t peak = atomic_load(&budget->peak_bytes);
-    while (used > peak && !atomic_compare_exchange_weak(&budget->peak_bytes, &peak, used)) {}
+}
+
+static bool budget_take(struct budget *first, size_t size_bytes)
+{
+    for (struct budget *budget = first; budget != NULL; budget = budget->parent) {
+        size_t used = atomic_fetch_add(&budget->used_bytes, size_bytes) + size_bytes;
+        if (budget->limit_bytes != 0 && used > budget->limit_bytes) {
+            budget_give(first, budget->parent, size_bytes);
+            return false;
+        }
+        size_t peak = atomic_load(&budget->peak_bytes);
+        while (used > peak && !atomic_compare_exchange_weak(&budget->peak_bytes, &peak, used)) {}
+    }
     return true;
 }
 
-static void budget_give(struct budget *budget, size_t size_bytes)
+size_t budget_limit(const struct budget *budget)
 {
-    if (budget == NULL) return;
-    size_t before = atomic_fetch_sub(&budget->used_bytes, size_bytes);
-    ASSERT(before >= size_bytes);
+    size_t limit = 0;
+    for (; budget != NULL; budget = budget->parent) {
+        if (budget->limit_bytes != 0 && (limit == 0 || budget->limit_bytes < limit)) {
+            limit = budget->limit_bytes;
+        }
+    }
+    return limit;
+}
+
+size_t budget_room(const struct budget *budget)
+{
+    size_t room = SIZE_MAX;
+    for (; budget != NULL; budget = budget->parent) {
+        if (budget->limit_bytes == 0) continue;
+        size_t used = atomic_load(&budget->used_bytes);
+        size_t left = used < budget->limit_bytes ? budget->limit_bytes - used : 0;
+        if (left < room) room = left;
+    }
+    return room;
+}
+
+/* Hash tables of many megabytes are read all over the place, and with small pages most reads would
+ * also have to find out where the page is. It is advice: nothing depends on it. */
+static void advise_large_pages(void *block, size_t size_bytes)
+{
+    const uintptr_t page = 2 << 20;
+    uintptr_t first = ((uintptr_t)block + page - 1) & ~(page - 1);
+    uintptr_t end = ((uintptr_t)block + size_bytes) & ~(page - 1);
+    if (end > first) (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
 }
 
 void *memory_alloc(struct budget *budget, size_t size_bytes)
 {
-    return memory_resize(budget, NULL, 0, size_bytes);
+    void *block = memory_resize(budget, NULL, 0, size_bytes);
+    if (block != NULL && size_bytes >= LARGE_BYTES) advise_large_pages(block, size_bytes);
+    return block;
+}
+
+void *memory_alloc_line(struct budget *budget, size_t size_bytes)
+{
+    ASSERT(size_bytes > 0);
+    if (switch_refuses() || !budget_take(budget, size_bytes)) return NULL;
+    void *block =
+        aligned_alloc(LINE_BYTES, (size_bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
+    if (block == NULL) {
+        budget_give(budget, NULL, size_bytes);
+        return NULL;
+    }
+    if (size_bytes >= LARGE_BYTES) advise_large_pages(block, size_bytes);
+    return block;
 }
 
 void *memory_resize(struct budget *budget, void *block, size_t old_bytes, size_t new_bytes)
@@ -53,10 +110,10 @@ void *memory_resize(struct budget *budget, void *block, size_t old_bytes, size_t
     if (!budget_take(budget, new_bytes)) return NULL;
     void *resized = realloc(block, new_bytes);
     if (resized == NULL) {
-        budget_give(budget, new_bytes);
+        budget_give(budget, NULL, new_bytes);
         return NULL;
     }
-    if (block != NULL) budget_give(budget, old_bytes);
+    if (block != NULL) budget_give(budget, NULL, old_bytes);
     return resized;
 }
 
@@ -64,7 +121,18 @@ void memory_free(struct budget *budget, void *block, size_t size_bytes)
 {
     if (block == NULL) return;
     free(block);
-    budget_give(budget, size_bytes);
+    budget_give(budget, NULL, size_bytes);
+}
+
+void memory_return(size_t freed_bytes, size_t worth_bytes)
+{
+    static atomic_size_t freed;
+    size_t sum = atomic_fetch_add(&freed, freed_bytes) + freed_bytes;
+    /* Of several threads one does it. */
+    if (sum < worth_bytes || !atomic_compare_exchange_strong(&freed, &sum, 0)) return;
+#ifdef __GLIBC__
+    (void)malloc_trim(0); /* That nothing was there to return is fine. */
+#endif
 }
 
 void memory_fail_after(size_t count)

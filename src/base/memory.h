@@ -4,6 +4,9 @@
  * budget they were born with. A budget that is used up makes the allocation fail like any other;
  * whoever owns the arena says which query and operator it was.
  *
+ * A budget may be part of another: what it holds counts there too. So a part of a job knows what it
+ * holds itself, and the job's limit binds them all.
+ *
  * Threads: all functions and one budget may be used from any thread.
  */
 #ifndef BASE_MEMORY_H
@@ -17,14 +20,25 @@ struct budget {
     size_t limit_bytes; /* 0: none. */
     atomic_size_t used_bytes;
     atomic_size_t peak_bytes;
+    struct budget *parent; /* Borrowed; NULL: none. */
 };
+
+/* The smallest limit of the budget (may be NULL) and of those it is part of; 0: none. */
+size_t budget_limit(const struct budget *budget);
+/* How much more fits below that limit; SIZE_MAX: there is none. */
+size_t budget_room(const struct budget *budget);
 
 /* NULL when the system or the budget (may be NULL) has no more. */
 void *memory_alloc(struct budget *budget, size_t size_bytes);
+/* The same, beginning where a line of the processor's cache does. */
+void *memory_alloc_line(struct budget *budget, size_t size_bytes);
 /* Like realloc; the old block stays valid on failure. */
 void *memory_resize(struct budget *budget, void *block, size_t old_bytes, size_t new_bytes);
 /* Accepts NULL. `size_bytes` is what was asked for. */
 void memory_free(struct budget *budget, void *block, size_t size_bytes);
+/* Somebody has freed so many bytes for good. Whenever these add up to `worth_bytes`, what the
+ * allocator still holds of them goes back to the system: that may take milliseconds. */
+void memory_return(size_t freed_bytes, size_t worth_bytes);
 
 /* For tests: the allocation after `count` more successful ones fails, and all that follow until
  * memory_fail_never. Returns nothing; memory_was_refused says whether it came to that. */

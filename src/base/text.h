@@ -26,9 +26,33 @@ static inline struct text text_of(const char *string)
     return (struct text){string, (uint32_t)strlen(string)};
 }
 
+/* Whether `size` bytes are the same. Keys are short: up to 16 bytes are compared as two words that
+ * may overlap, without a call. */
+static inline bool text_bytes_equal(const char *a, const char *b, uint32_t size)
+{
+    if (size > 16) return memcmp(a, b, size) == 0;
+    if (size >= 8) {
+        uint64_t words[4];
+        memcpy(&words[0], a, 8);
+        memcpy(&words[1], b, 8);
+        memcpy(&words[2], a + size - 8, 8);
+        memcpy(&words[3], b + size - 8, 8);
+        return ((words[0] ^ words[1]) | (words[2] ^ words[3])) == 0;
+    }
+    if (size >= 4) {
+        uint32_t words[4];
+        memcpy(&words[0], a, 4);
+        memcpy(&words[1], b, 4);
+        memcpy(&words[2], a + size - 4, 4);
+        memcpy(&words[3], b + size - 4, 4);
+        return ((words[0] ^ words[1]) | (words[2] ^ words[3])) == 0;
+    }
+    return size == 0 || (a[0] == b[0] && a[size / 2] == b[size / 2] && a[size - 1] == b[size - 1]);
+}
+
 static inline bool text_equal(struct text a, struct text b)
 {
-    return a.size == b.size && (a.size == 0 || memcmp(a.bytes, b.bytes, a.size) == 0);
+    return a.size == b.size && text_bytes_equal(a.bytes, b.bytes, a.size);
 }
 
 /* Orders by bytes; a prefix comes first. */
@@ -41,6 +65,9 @@ static inline int text_compare(struct text a, struct text b)
 }
 
 /* Equal but for ASCII letter case. */
+/* The first place of `needle` in the text, or NULL; an empty one is at the start. */
+const char *text_find(struct text text, struct text needle);
+
 bool text_equal_ignoring_case(struct text a, struct text b);
 
 /* The candidate nearest to `wanted` by edit distance, or NULL when none is near enough to be meant.

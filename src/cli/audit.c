@@ -113,9 +113,9 @@ void audit_json(const struct books *books, struct buf *out)
     json_facts(books, out);
     buf_format(out,
                ",\"history\":{\"seconds\":%.6f,\"cpu_seconds\":%.6f,\"threads\":%" PRIu32
-               ",\"peak_memory\":%" PRIu64 "}}",
+               ",\"peak_memory\":%" PRIu64 ",\"spilled\":%" PRIu64 "}}",
                books->elapsed_seconds, books->cpu_seconds, books->thread_count,
-               books->peak_memory_bytes);
+               books->peak_memory_bytes, books->spilled_bytes);
 }
 
 /* --- The short form. --- */
@@ -212,6 +212,11 @@ static void put_run(const struct books *books, struct buf *out)
                    books->thread_count == 1 ? "" : "s");
         terminal_put_bytes(books->peak_memory_bytes, out);
         buf_put_string(out, " of memory");
+    }
+    if (books->spilled_bytes > 0) {
+        buf_put_string(out, ", ");
+        terminal_put_bytes(books->spilled_bytes, out);
+        buf_put_string(out, " in temporary files");
     }
     buf_put_u8(out, '\n');
 }

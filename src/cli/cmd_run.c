@@ -10,10 +10,12 @@
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "io/fetch.h"
+#include "io/file.h"
 
 enum {
     RUN_THREADS = ANSWER_OPTIONS,
     RUN_MEMORY_LIMIT,
+    RUN_TEMP_DIR,
     RUN_SENTIMENT_MODEL,
     RUN_FETCH_IMAGE,
     RUN_OPTIONS
@@ -25,6 +27,8 @@ static const struct option_spec run_options[RUN_OPTIONS] = {
     ANSWER_OPTION_SPECS,
     [RUN_THREADS] = {"threads", "N", "default: one per core", false, 0},
     [RUN_MEMORY_LIMIT] = {"memory-limit", "SIZE", "such as 512MiB; default: 80 % of RAM", false, 0},
+    [RUN_TEMP_DIR] = {"temp-dir", "FOLDER",
+                      "for what memory cannot hold; default: $TMPDIR or /var/tmp", false, 0},
     [RUN_SENTIMENT_MODEL] = {"sentiment-model", "FILE",
                              "for sentiment() and polarity(); default: the one in the program",
                              false, 0},
@@ -76,6 +80,10 @@ static status read_options(struct run *run, struct error *err)
     if (memory != NULL) {
         struct option_range range = {1, INT64_MAX};
         TRY(option_size("memory-limit", memory, range, &job->memory_limit, err));
+    }
+    job->temp_dir = options_value(options, RUN_TEMP_DIR);
+    if (job->temp_dir != NULL && !file_is_folder(job->temp_dir)) {
+        return error_set(err, STATUS_USAGE, "--temp-dir: there is no folder %.500s", job->temp_dir);
     }
     job->sentiment_model = options_value(options, RUN_SENTIMENT_MODEL);
     run->image_path = options_value(options, RUN_FETCH_IMAGE);

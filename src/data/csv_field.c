@@ -8,7 +8,7 @@
 #include "data/csv_split.h"
 
 /* The offset of the first `byte` at or after `from`, or text.size. */
-static uint32_t text_find(struct text text, uint32_t from, char byte)
+static uint32_t find_byte(struct text text, uint32_t from, char byte)
 {
     if (from >= text.size) return text.size;
     const char *found = memchr(text.bytes + from, byte, text.size - from);
@@ -22,7 +22,7 @@ static struct text text_from(struct text text, uint32_t start)
 
 struct text csv_field_unquote_slow(struct text raw, struct arena *arena, bool *failed)
 {
-    uint32_t quote = text_find(raw, 1, '"');
+    uint32_t quote = find_byte(raw, 1, '"');
     if (quote + 1 >= raw.size) return (struct text){raw.bytes + 1, quote - 1};
 
     char *value = arena_alloc(arena, raw.size, 1);
@@ -37,7 +37,7 @@ struct text csv_field_unquote_slow(struct text raw, struct arena *arena, bool *f
         memcpy(value + size, raw.bytes + start, quote + 1 - start);
         size += quote + 1 - start;
         start = quote + 2;
-        quote = text_find(raw, start, '"');
+        quote = find_byte(raw, start, '"');
     }
     memcpy(value + size, raw.bytes + start, quote - start);
     size += quote - start;
@@ -55,10 +55,10 @@ static uint32_t header_field_end(struct text record, uint32_t start)
     uint32_t at = start;
     if (at < record.size && record.bytes[at] == '"') {
         do {
-            at = text_find(record, at + 1, '"') + 1;
+            at = find_byte(record, at + 1, '"') + 1;
         } while (at < record.size && record.bytes[at] == '"');
     }
-    return text_find(record, at, ',');
+    return find_byte(record, at, ',');
 }
 
 static uint32_t header_count(struct text record)

@@ -3,7 +3,8 @@
  * The kernel writes all separators one after the other, commas and line ends alike, without looking
  * at rows. Whether they make a table is then a question of three numbers and one byte per row:
  * there are as many record ends as rows, and each row's last separator is one of them, so no other
- * can be. Only a chunk that fails this is looked at separator by separator.
+ * can be. The bytes are looked at run by run, while they are in the nearest cache. Only a chunk
+ * that fails this is looked at separator by separator.
  */
 #include "data/csv_scan.h"
 
@@ -29,8 +30,30 @@ static bool positions_reserve(struct budget *budget, uint32_t **positions, size_
     return true;
 }
 
+/* The separators that end the rows of a table, as far as they have been looked at. */
+struct row_ends {
+    size_t next;      /* Which separator ends the next row. */
+    unsigned differs; /* 0: each so far was an LF. */
+};
+
+/* Looks at those that are there by now. */
+static void row_ends_check(struct row_ends *ends, const struct csv_scan *scan,
+                           struct csv_input input)
+{
+    const uint32_t *positions = scan->positions;
+    const size_t count = scan->count;
+    const char *bytes = input.bytes;
+    unsigned differs = 0;
+    size_t next = ends->next;
+    for (; next < count; next += input.column_count) {
+        differs |= (unsigned char)bytes[positions[next]] ^ (unsigned)'\n';
+    }
+    ends->next = next;
+    ends->differs |= differs;
+}
+
 static status scan_all(struct csv_index *index, struct csv_input input, struct csv_scan *scan,
-                       struct error *err)
+                       struct row_ends *ends, struct error *err)
 {
     const struct csv_kernel *kernel = csv_kernel_get();
     struct csv_range range = {.start = 0};
@@ -46,6 +69,7 @@ static status scan_all(struct csv_index *index, struct csv_input input, struct c
         scan->positions = index->flat;
         if (scan->count == 0) scan->positions[scan->count++] = UINT32_MAX;
         kernel->index(scan, input.bytes, range);
+        row_ends_check(ends, scan, input);
         range.start += range.size;
     } while (range.start < input.size);
 
@@ -69,23 +93,27 @@ static bool is_record_end(struct csv_input input, uint32_t position)
     return position == input.size || input.bytes[position] == '\n';
 }
 
-/* Whether every record has column_count fields. */
-static bool scan_is_table(const struct csv_scan *scan, struct csv_input input)
+/* Whether every record has column_count fields. The last separator ends a record whatever it is. */
+static bool scan_is_table(const struct csv_scan *scan, const struct row_ends *ends,
+                          struct csv_input input)
 {
     size_t separator_count = scan->count - 1;
-    if (separator_count % input.column_count != 0) return false;
-    size_t row_count = separator_count / input.column_count;
-    if (row_count != scan->record_count) return false;
-    if (row_count == 0) return true;
+    return separator_count % input.column_count == 0 &&
+           separator_count / input.column_count == scan->record_count && ends->differs == 0;
+}
 
-    /* The last separator ends a record whatever it is; it may be beyond the bytes. */
-    const uint32_t *end = scan->positions + input.column_count;
-    unsigned differs = 0;
-    for (size_t row = 0; row + 1 < row_count; row++) {
-        differs |= (unsigned char)input.bytes[*end] ^ (unsigned)'\n';
-        end += input.column_count;
+/* Copies the positions of a record if it has column_count fields. There must be so many, and more
+ * behind it. */
+static bool copy_record(uint32_t *out, const uint32_t *positions, struct csv_input input)
+{
+    bool has_line = false;
+    out[0] = positions[0];
+    for (uint32_t i = 1; i < input.column_count; i++) {
+        has_line |= input.bytes[positions[i]] == '\n';
+        out[i] = positions[i];
     }
-    return differs == 0;
+    out[input.column_count] = positions[input.column_count];
+    return !has_line && input.bytes[positions[input.column_count]] == '\n';
 }
 
 /* Copies the rows with column_count fields, and counts the others. */
@@ -103,6 +131,13 @@ static status index_repair(struct csv_index *index, const struct csv_scan *scan,
     const uint32_t *start = scan->positions;
     const uint32_t *last = scan->positions + field_count;
     while (start < last) {
+        /* Nearly all records are good, and those are quick. */
+        if ((size_t)(last - start) > input.column_count && copy_record(out, start, input)) {
+            start += input.column_count;
+            out += input.column_count + 1;
+            index->row_count++;
+            continue;
+        }
         const uint32_t *end = start + 1;
         while (!is_record_end(input, *end)) {
             end++;
@@ -137,12 +172,13 @@ status csv_index_build(struct csv_index *index, struct csv_input input, struct e
         .stride = input.column_count,
     };
     struct csv_scan scan = {.cursor = {.may_quote = 1}};
-    TRY(scan_all(index, input, &scan, err));
+    struct row_ends ends = {.next = input.column_count};
+    TRY(scan_all(index, input, &scan, &ends, err));
 
     index->record_count = scan.record_count;
     index->line_count = scan.line_count;
     index->has_quotes = scan.has_quotes;
-    if (!scan_is_table(&scan, input)) return index_repair(index, &scan, input, err);
+    if (!scan_is_table(&scan, &ends, input)) return index_repair(index, &scan, input, err);
     index->positions = scan.positions;
     index->row_count = (uint32_t)scan.record_count;
     return STATUS_OK;

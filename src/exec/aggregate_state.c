@@ -263,20 +263,24 @@ bool aggregate_state_add(const struct state_list *states, const struct batch *ba
 
 /* ---- partial states in ---- */
 
+/* Nearly all sums are the window alone, which travels as it is: two numbers. The others are bytes.
+ */
 static bool merge_exact(const struct state_list *states, const struct batch *partial,
                         uint32_t first, uint32_t count)
 {
     const struct column *columns = &partial->columns[states->aggregate->state_column];
     for (uint32_t i = 0; i < count; i++) {
         struct exact_state *state = state_at(states, i);
-        struct text bytes = columns[1].texts[first + i];
-        struct exact_sum sum;
-        if (!exact_sum_decode(&sum, (const unsigned char *)bytes.bytes, bytes.size,
-                              states->scratch) ||
-            !exact_sum_merge(&state->sum, &sum, states->arena)) {
+        uint32_t row = first + i;
+        struct text bytes = columns[3].texts[row];
+        struct exact_sum sum = {.window_low = (uint64_t)columns[1].ints[row],
+                                .window_high = (uint64_t)columns[2].ints[row]};
+        if (bytes.size > 0 && !exact_sum_decode(&sum, (const unsigned char *)bytes.bytes,
+                                                bytes.size, states->scratch)) {
             return false;
         }
-        state->count += columns[0].ints[first + i];
+        if (!exact_sum_merge(&state->sum, &sum, states->arena)) return false;
+        state->count += columns[0].ints[row];
     }
     return true;
 }
@@ -338,12 +342,18 @@ static bool partial_exact(const struct state_list *states, uint32_t count, struc
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct exact_state *state = state_at(states, i);
+        uint64_t low, high;
+        bool is_window = exact_sum_fits_window(&state->sum, &low, &high);
+        columns[0].ints[i] = state->count;
+        columns[1].ints[i] = is_window ? (int64_t)low : 0;
+        columns[2].ints[i] = is_window ? (int64_t)high : 0;
+        columns[3].texts[i] = TEXT_LITERAL("");
+        if (is_window) continue;
         unsigned char bytes[EXACT_SUM_BYTES_MAX];
         struct text text = {(const char *)bytes, (uint32_t)exact_sum_encode(&state->sum, bytes)};
         const char *copy = arena_copy_string(arena, text);
         if (copy == NULL) return false;
-        columns[0].ints[i] = state->count;
-        columns[1].texts[i] = (struct text){copy, text.size};
+        columns[3].texts[i] = (struct text){copy, text.size};
     }
     return true;
 }

@@ -5,9 +5,11 @@
  * greatest are decided by value. So it does not matter in which order batches arrive.
  *
  * The partial columns of a state are laid out by sql/plan_builder.c (state_fields):
- *     count      count
- *     sum, avg   count, sum's low half, sum's high half      (DOUBLE: count, bytes of the exact
- * sum) min, max   the value, NULL when there is none arg_*      the value and what it was chosen by
+ * - count: the count.
+ * - sum, avg: the count; the sum's low and high half. DOUBLE has a fourth column, with the bytes of
+ *   an exact sum that does not fit the halves.
+ * - min, max: the value, NULL when there is none.
+ * - arg_min, arg_max: the value, and what it was chosen by.
  */
 #ifndef EXEC_AGGREGATE_STATE_H
 #define EXEC_AGGREGATE_STATE_H

@@ -1,37 +1,21 @@
 /* fold.c - the five kinds of fold, over the parts they share with maps.
  *
  * Aggregates merge at once: what they keep is as large as their answer. Rankings keep candidates.
- * The others keep the batches as they came and put them in order when all are there.
+ * The others keep the batches as they came and put them in order when all are there. What does not
+ * fit into memory is the business of fold_spill.c.
  */
 #include "exec/fold.h"
 
+#include <inttypes.h>
+
 #include "base/assert.h"
-#include "exec/group_table.h"
-#include "exec/kept_rows.h"
+#include "base/radix_sort.h"
+#include "exec/fold_parts.h"
 #include "exec/key_hash.h"
-#include "exec/ranker.h"
 #include "exec/row_sort.h"
 #include "wire/batch_codec.h"
 
-enum { EMIT_ROWS = 8192 }; /* So that a batch of wide rows is still a message a broker takes. */
-
-struct fold_shard {
-    const struct fold *fold;
-    struct budget *budget;
-    struct group_table *groups;  /* FOLD_AGGREGATE */
-    struct ranker *ranker;       /* FOLD_RANK */
-    struct kept_rows kept[2];    /* Others; the second is FOLD_JOIN's right side. */
-    struct arena arena;          /* Of the finished state. */
-    struct arena scratch;        /* Of one apply. */
-    struct batch rows;           /* Finished: what is emitted, */
-    const uint32_t *order;       /* in this order (NULL: as it stands), */
-    struct batch right;          /* FOLD_JOIN: with these rows beside, */
-    const uint32_t *right_order; /* ROW_NONE: with NULLs. */
-    uint32_t first;              /* The part of the order that is emitted. */
-    uint32_t count;
-    struct side_table side;
-    struct fold_counts counts;
-};
+enum { PAIR_BYTES = 2 * sizeof(uint32_t), RIGHT_ROW_BYTES = 96 };
 
 uint32_t fold_shard_count(const struct fold *fold, uint32_t wanted)
 {
@@ -45,17 +29,37 @@ uint32_t fold_shard_of(uint64_t hash, uint32_t shard_count)
     return (uint32_t)((hash >> 32) * shard_count >> 32);
 }
 
-status fold_shard_create(const struct fold *fold, struct budget *budget,
+status fold_state_reset(struct fold_shard *shard, struct error *err)
+{
+    const struct fold *fold = shard->fold;
+    group_table_destroy(shard->groups);
+    ranker_destroy(shard->ranker);
+    shard->groups = NULL;
+    shard->ranker = NULL;
+    if (fold->kind == FOLD_AGGREGATE) {
+        TRY(group_table_create(fold->grouping, &shard->held, &shard->groups, err));
+    } else if (fold->kind == FOLD_RANK) {
+        TRY(ranker_create(fold->ranking, fold->output, &shard->held, &shard->ranker, err));
+    }
+    shard->held_empty = atomic_load(&shard->held.used_bytes);
+    return STATUS_OK;
+}
+
+status fold_shard_create(const struct fold *fold, struct budget *budget, struct spill_store *store,
                          struct fold_shard **out_shard, struct error *err)
 {
     struct fold_shard *shard = memory_alloc(budget, sizeof *shard);
     if (shard == NULL) return error_memory(err);
+    struct spill_place *place = &shard->spill.state;
     *shard = (struct fold_shard){
         .fold = fold,
         .budget = budget,
-        .kept = {{.schema = fold->input, .budget = budget},
-                 {.schema = fold->right, .budget = budget}},
+        .held = {.parent = budget},
+        .kept = {{.schema = fold->input, .budget = budget, .place = place},
+                 {.schema = fold->right, .budget = budget, .place = place}},
+        .pairs = {{.budget = budget}, {.budget = budget}},
     };
+    fold_spill_init(shard, store);
     uint64_t row_limit;
     if (fold->kind == FOLD_COLLECT &&
         !__builtin_add_overflow(fold->limit, fold->offset, &row_limit)) {
@@ -63,12 +67,7 @@ status fold_shard_create(const struct fold *fold, struct budget *budget,
     }
     arena_init(&shard->arena, budget);
     arena_init(&shard->scratch, budget);
-    status result = STATUS_OK;
-    if (fold->kind == FOLD_AGGREGATE) {
-        result = group_table_create(fold->grouping, budget, &shard->groups, err);
-    } else if (fold->kind == FOLD_RANK) {
-        result = ranker_create(fold->ranking, fold->output, budget, &shard->ranker, err);
-    }
+    status result = fold_state_reset(shard, err);
     if (result != STATUS_OK) {
         fold_shard_destroy(shard);
         return result;
@@ -84,9 +83,30 @@ void fold_shard_destroy(struct fold_shard *shard)
     ranker_destroy(shard->ranker);
     kept_rows_done(&shard->kept[0]);
     kept_rows_done(&shard->kept[1]);
+    buf_done(&shard->pairs[0]);
+    buf_done(&shard->pairs[1]);
+    fold_spill_done(shard);
     arena_done(&shard->arena);
     arena_done(&shard->scratch);
     memory_free(shard->budget, shard, sizeof *shard);
+}
+
+/* What is merged at once. */
+static status merge_batch(struct fold_shard *shard, const struct buf *bytes, uint64_t *out_rows,
+                          struct error *err)
+{
+    const struct fold *fold = shard->fold;
+    struct batch batch;
+    arena_reset(&shard->scratch);
+    TRY(batch_decode(bytes->bytes, bytes->size, fold->input, &shard->scratch, &batch, err));
+    *out_rows = batch.row_count;
+    if (fold->kind == FOLD_AGGREGATE) {
+        return fold_groups_merge(shard, &shard->spill.ranges, &batch, bytes->size, err);
+    }
+    if (fold_must_spill(shard, ranker_need(shard->ranker) + 2 * bytes->size)) {
+        TRY(fold_spill_state(shard, err));
+    }
+    return ranker_add(shard->ranker, &batch, (struct selection){NULL, batch.row_count}, err);
 }
 
 status fold_shard_apply(struct fold_shard *shard, struct batch_identity identity, struct buf *bytes,
@@ -95,18 +115,11 @@ status fold_shard_apply(struct fold_shard *shard, struct batch_identity identity
     const struct fold *fold = shard->fold;
     uint64_t rows = 0;
     if (fold->kind == FOLD_AGGREGATE || fold->kind == FOLD_RANK) {
-        struct batch batch;
-        arena_reset(&shard->scratch);
-        TRY(batch_decode(bytes->bytes, bytes->size, fold->input, &shard->scratch, &batch, err));
-        rows = batch.row_count;
-        if (fold->kind == FOLD_AGGREGATE) {
-            TRY(group_table_merge(shard->groups, &batch, err));
-        } else {
-            TRY(ranker_add(shard->ranker, &batch, (struct selection){NULL, batch.row_count}, err));
-        }
+        TRY(merge_batch(shard, bytes, &rows, err));
     } else {
         bool right = fold->kind == FOLD_JOIN && identity.input == 1;
         TRY(kept_rows_add(&shard->kept[right], identity, bytes, &rows, err));
+        if (fold_must_spill(shard, 0)) TRY(fold_spill_state(shard, err));
     }
     shard->counts.rows_in += rows;
     *out_rows = rows;
@@ -131,48 +144,52 @@ static status finish_sort(struct fold_shard *shard, struct error *err)
     return STATUS_OK;
 }
 
+/* All pairs of rows, by the left one; false when they don't find room. */
+static bool find_pairs(struct fold_shard *shard, const struct side_table *table)
+{
+    const struct batch *rows = &shard->rows;
+    struct buf *lefts = &shard->pairs[0];
+    struct buf *rights = &shard->pairs[1];
+    for (uint32_t row = 0; row < rows->row_count; row++) {
+        uint64_t hash;
+        key_hash(rows, table->key_columns, table->key_count, (struct selection){&row, 1}, &hash);
+        uint32_t found = side_table_find(table, hash, rows, table->key_columns, row);
+        if (found == ROW_NONE && shard->fold->inner) continue;
+        do {
+            buf_put(lefts, &row, sizeof row);
+            buf_put(rights, &found, sizeof found);
+            if (found != ROW_NONE) found = table->next[found];
+        } while (found != ROW_NONE);
+        if (lefts->failed || rights->failed || lefts->size / sizeof row >= ROW_NONE) return false;
+        if (row % 1024 == 0 && !fold_has_room(shard, 2 * lefts->size)) return false;
+    }
+    return true;
+}
+
 /* Rows of the left side in their order, each with its partners in theirs. */
 static status finish_join(struct fold_shard *shard, struct error *err)
 {
-    uint32_t key_count = shard->fold->key_count;
     struct side_table table;
     TRY(kept_rows_read(&shard->kept[1], &shard->right, err));
-    TRY(side_table_build(&table, shard->right, key_count, &shard->arena, err));
-    struct buf lefts = {.budget = shard->budget};
-    struct buf rights = {.budget = shard->budget};
-    for (uint32_t row = 0; row < shard->rows.row_count; row++) {
-        uint64_t hash;
-        key_hash(&shard->rows, table.key_columns, key_count, (struct selection){&row, 1}, &hash);
-        uint32_t found = side_table_find(&table, hash, &shard->rows, table.key_columns, row);
-        if (found == ROW_NONE && shard->fold->inner) continue;
-        do {
-            buf_put(&lefts, &row, sizeof row);
-            buf_put(&rights, &found, sizeof found);
-            if (found != ROW_NONE) found = table.next[found];
-        } while (found != ROW_NONE);
+    TRY(side_table_build(&table, shard->right, shard->fold->key_count, &shard->scratch, err));
+    if (find_pairs(shard, &table)) {
+        shard->order = (const uint32_t *)(const void *)shard->pairs[0].bytes;
+        shard->right_order = (const uint32_t *)(const void *)shard->pairs[1].bytes;
+        shard->count = shard->pairs[0].size / sizeof(uint32_t);
+        return STATUS_OK;
     }
-    size_t count = lefts.size / sizeof(uint32_t);
-    uint32_t *order = arena_array(&shard->arena, uint32_t, count + 1);
-    uint32_t *right_order = arena_array(&shard->arena, uint32_t, count + 1);
-    bool fits =
-        !lefts.failed && !rights.failed && order != NULL && right_order != NULL && count < ROW_NONE;
-    if (fits && count > 0) {
-        memcpy(order, lefts.bytes, lefts.size);
-        memcpy(right_order, rights.bytes, rights.size);
-    }
-    buf_done(&lefts);
-    buf_done(&rights);
-    if (!fits) return error_memory(err);
-    shard->order = order;
-    shard->right_order = right_order;
-    shard->count = (uint32_t)count;
+    buf_done(&shard->pairs[0]);
+    buf_done(&shard->pairs[1]);
+    if (shard->spill.store == NULL) return error_memory(err);
+    TRY(fold_join_write(shard, &table, err));
+    fold_spill_finished(shard);
     return STATUS_OK;
 }
 
 static void count_output(struct fold_shard *shard)
 {
     shard->counts.rows_out = shard->count;
-    shard->counts.batches_out = ((uint64_t)shard->count + EMIT_ROWS - 1) / EMIT_ROWS;
+    shard->counts.batches_out = (shard->count + EMIT_ROWS - 1) / EMIT_ROWS;
 }
 
 static void apply_window(struct fold_shard *shard)
@@ -181,20 +198,40 @@ static void apply_window(struct fold_shard *shard)
     uint64_t total = shard->count;
     uint64_t first = fold->offset < total ? fold->offset : total;
     uint64_t left = total - first;
-    shard->first = (uint32_t)first;
-    shard->count = (uint32_t)(fold->limit < left ? fold->limit : left);
+    shard->first = first;
+    shard->count = fold->limit < left ? fold->limit : left;
     count_output(shard);
 }
 
-status fold_shard_finish(struct fold_shard *shard, struct error *err)
+/* What finishing in memory takes for a while, about. */
+static size_t finish_need(const struct fold_shard *shard)
+{
+    const struct kept_rows *left = &shard->kept[0];
+    const struct kept_rows *right = &shard->kept[1];
+    switch (shard->fold->kind) {
+    case FOLD_AGGREGATE:
+        return group_table_order_need(shard->groups);
+    case FOLD_RANK:
+        return ranker_need(shard->ranker);
+    case FOLD_COLLECT:
+        break;
+    case FOLD_SORT:
+        return 3 * left->byte_count +
+               left->row_count * (sizeof(uint32_t) + 2 * sizeof(struct radix_item));
+    case FOLD_JOIN:
+        return 3 * (left->byte_count + right->byte_count) + left->row_count * PAIR_BYTES * 2 +
+               right->row_count * RIGHT_ROW_BYTES;
+    }
+    return 3 * left->byte_count;
+}
+
+static status finish_in_memory(struct fold_shard *shard, struct error *err)
 {
     const struct fold *fold = shard->fold;
-    arena_reset(&shard->scratch);
     if (fold->kind == FOLD_AGGREGATE) {
         TRY(group_table_need_one(shard->groups, err));
         TRY(group_table_order(shard->groups, err));
         shard->count = group_table_count(shard->groups);
-        count_output(shard);
         return STATUS_OK;
     }
     if (fold->kind == FOLD_RANK) {
@@ -205,8 +242,30 @@ status fold_shard_finish(struct fold_shard *shard, struct error *err)
     shard->count = shard->rows.row_count;
     if (fold->kind == FOLD_SORT) TRY(finish_sort(shard, err));
     if (fold->kind == FOLD_JOIN) TRY(finish_join(shard, err));
-    apply_window(shard);
+    return STATUS_OK;
+}
+
+status fold_shard_finish(struct fold_shard *shard, struct error *err)
+{
+    const struct fold *fold = shard->fold;
     arena_done(&shard->scratch);
+    bool fits = !shard->spill.spilled && fold_fits(shard, finish_need(shard));
+    /* A side table must be in memory; its batches need not be while it is made. */
+    if (fold->is_side && !fits) TRY(fold_spill_state(shard, err));
+    if (fold->is_side || fits) {
+        TRY(finish_in_memory(shard, err));
+    } else {
+        TRY(fold_spill_finish(shard, err));
+    }
+    arena_done(&shard->scratch);
+    if (fold->kind == FOLD_AGGREGATE) {
+        count_output(shard);
+        return STATUS_OK;
+    }
+    apply_window(shard);
+    if (fold->is_scalar && shard->spill.finished && shard->count == 1) {
+        return fold_spill_scalar(shard, err);
+    }
     if (!fold->is_side) return STATUS_OK;
     ASSERT(fold->kind == FOLD_COLLECT && shard->first == 0);
     return side_table_build(&shard->side, shard->rows, fold->side_keys, &shard->arena, err);
@@ -228,7 +287,8 @@ static status emit_part(const struct fold_shard *shard, uint32_t first, uint32_t
                         struct arena *arena, struct batch *out_batch, struct error *err)
 {
     if (shard->groups != NULL) {
-        return group_table_read(shard->groups, GROUP_RESULT, first, count, arena, out_batch, err);
+        enum group_form form = shard->fold->gives_partial ? GROUP_PARTIAL : GROUP_RESULT;
+        return group_table_read(shard->groups, form, first, count, arena, out_batch, err);
     }
     uint32_t left_count = shard->rows.column_count;
     uint32_t right_count = shard->right_order == NULL ? 0 : shard->right.column_count;
@@ -250,17 +310,21 @@ static status emit_part(const struct fold_shard *shard, uint32_t first, uint32_t
 
 status fold_shard_emit(const struct fold_shard *shard, struct fold_sink *sink, struct error *err)
 {
+    if (shard->spill.finished) return fold_spill_emit(shard, sink, err);
     struct arena arena;
     arena_init(&arena, shard->budget);
     status result = STATUS_OK;
     uint64_t number = 0;
-    for (uint32_t done = 0; done < shard->count && result == STATUS_OK; number++) {
-        uint32_t count = shard->count - done;
-        if (count > EMIT_ROWS) count = EMIT_ROWS;
+    /* In memory there are fewer rows than a batch can number. */
+    uint32_t first = (uint32_t)shard->first;
+    uint32_t left = (uint32_t)shard->count;
+    for (; left > 0 && result == STATUS_OK; number++) {
+        uint32_t count = left < EMIT_ROWS ? left : EMIT_ROWS;
         struct batch batch;
-        result = emit_part(shard, shard->first + done, count, &arena, &batch, err);
+        result = emit_part(shard, first, count, &arena, &batch, err);
         if (result == STATUS_OK) result = sink->accept(sink, number, &batch, err);
-        done += count;
+        first += count;
+        left -= count;
         arena_reset(&arena);
     }
     arena_done(&arena);
@@ -278,23 +342,25 @@ status fold_shard_scalar(const struct fold_shard *shard, struct value *out_value
     ASSERT(shard->fold->is_scalar);
     if (shard->count > 1) {
         return error_set(err, STATUS_INPUT,
-                         "a sub-query used as a value gave %u rows; it may give one at most",
+                         "a sub-query used as a value gave %" PRIu64
+                         " rows; it may give one at most",
                          shard->count);
     }
     *out_value = (struct value){.is_null = true};
-    if (shard->count == 0 || column_is_null(&shard->rows.columns[0], shard->first)) {
-        return STATUS_OK;
-    }
+    if (shard->count == 0) return STATUS_OK;
     const struct column *column = &shard->rows.columns[0];
+    /* What was read back from a file is that row alone. */
+    uint32_t row = shard->spill.finished ? 0 : (uint32_t)shard->first;
+    if (column_is_null(column, row)) return STATUS_OK;
     *out_value = (struct value){0};
     if (column->type.kind == TYPE_BOOL) {
-        out_value->truth = column->bools[shard->first] != 0;
+        out_value->truth = column->bools[row] != 0;
     } else if (column->type.kind == TYPE_TEXT) {
-        out_value->text = column->texts[shard->first];
+        out_value->text = column->texts[row];
     } else if (column->type.kind == TYPE_DOUBLE) {
-        out_value->number = column->doubles[shard->first];
+        out_value->number = column->doubles[row];
     } else {
-        out_value->integer = column->ints[shard->first];
+        out_value->integer = column->ints[row];
     }
     return STATUS_OK;
 }
@@ -302,4 +368,9 @@ status fold_shard_scalar(const struct fold_shard *shard, struct value *out_value
 const struct fold_counts *fold_shard_counts(const struct fold_shard *shard)
 {
     return &shard->counts;
+}
+
+uint64_t fold_shard_spilled(const struct fold_shard *shard)
+{
+    return shard->spill.state.written_bytes + shard->spill.rows.written_bytes;
 }

@@ -6,6 +6,9 @@
  * same batch twice is the caller's mistake (exactly once is decided above). After finishing, rows
  * can be emitted any number of times, always the same batches with the same numbers.
  *
+ * With a store, a shard goes on in files when the budget's limit comes near; batches and numbers
+ * are the same as without. A side table must still fit into memory.
+ *
  * Memory: owned, charged to the budget. Threads: one owner at a time; after finish, reading
  * (emit, side table, scalar) may happen from several threads.
  */
@@ -20,6 +23,7 @@
 #include "wire/account.h"
 
 struct fold_shard;
+struct spill_store;
 
 /* Which batch: the pipeline it came by, the producer's lane, its number there. */
 struct batch_identity {
@@ -33,8 +37,10 @@ uint32_t fold_shard_count(const struct fold *fold, uint32_t wanted);
 /* The shard of a key's hash. */
 uint32_t fold_shard_of(uint64_t hash, uint32_t shard_count);
 
+/* The store is borrowed; NULL: everything stays in memory. */
 MUST_USE status fold_shard_create(const struct fold *fold, struct budget *budget,
-                                  struct fold_shard **out_shard, struct error *err);
+                                  struct spill_store *store, struct fold_shard **out_shard,
+                                  struct error *err);
 void fold_shard_destroy(struct fold_shard *shard);
 
 /* The bytes are moved into the shard if it keeps them; *bytes is then empty. */
@@ -56,5 +62,7 @@ MUST_USE status fold_shard_scalar(const struct fold_shard *shard, struct value *
                                   struct error *err);
 
 const struct fold_counts *fold_shard_counts(const struct fold_shard *shard);
+/* Bytes written to files so far. */
+uint64_t fold_shard_spilled(const struct fold_shard *shard);
 
 #endif

@@ -178,3 +178,23 @@ status calendar_strftime(struct eval *eval, const struct frame *frame, struct co
     }
     return STATUS_OK;
 }
+
+status calendar_strftime_key(struct eval *eval, const struct frame *frame, struct column *out,
+                             struct error *err)
+{
+    struct operand operands[OPERANDS_MAX];
+    bool finished;
+    int64_t keep;
+    int64_t fill;
+    TRY(kernel_start(eval, frame, operands, out, &finished, err));
+    if (finished) return STATUS_OK;
+    bool is_key = date_format_fields(eval->args[1]->constant.text, &keep, &fill);
+    ASSERT(is_key); /* The planner has asked the same. */
+    const uint32_t shift = operands[0].column.type.kind == TYPE_DATE ? 37 : 0;
+    keep >>= shift;
+    fill >>= shift;
+    const int64_t *in = operands[0].column.ints;
+    const uint32_t mask = operands[0].mask;
+    PART((value & keep) | fill);
+    return STATUS_OK;
+}

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/hash.h"
+#include "base/calendar.h"
 #include "exec/kernel.h"
 
 /* Numbers from low to low + span, or all others. */
@@ -277,6 +277,93 @@ status compare_run(struct eval *eval, const struct frame *frame, struct column *
     return STATUS_OK;
 }
 
+/* --- The time of day. ---
+ *
+ * Texts of time_of_day() are in the order of the times. So a comparison with a constant text holds
+ * for an interval of times, whose ends are found once; then no text is made for any row.
+ */
+
+#define CLOCK_MASK (((int64_t)1 << 37) - 1) /* Of a packed timestamp: hour to microsecond. */
+static const int64_t DAY_MICROSECONDS = (int64_t)24 * 60 * 60 * 1000000;
+
+static int64_t clock_pack(int64_t microseconds)
+{
+    int64_t seconds = microseconds / 1000000;
+    return seconds / 3600 << 32 | seconds / 60 % 60 << 26 | seconds % 60 << 20 |
+           microseconds % 1000000;
+}
+
+/* How many times of a day have a text that is less than `limit`, or not greater. */
+static int64_t clock_count(struct text limit, bool or_equal)
+{
+    int64_t first = 0;
+    int64_t end = DAY_MICROSECONDS;
+    while (first < end) {
+        int64_t middle = first + (end - first) / 2;
+        char printed[TIMESTAMP_TEXT_SIZE];
+        uint32_t size = (uint32_t)timestamp_print(printed, clock_pack(middle));
+        enum { TIME_OFFSET = DATE_TEXT_SIZE + 1 };
+        struct text time = {printed + TIME_OFFSET, size - TIME_OFFSET};
+        if (text_compare(time, limit) < (or_equal ? 1 : 0)) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return first;
+}
+
+static struct interval clock_interval(enum function_id function, struct text constant)
+{
+    int64_t first = 0;
+    int64_t end = DAY_MICROSECONDS;
+    bool is_equality = function == FUNCTION_EQUAL || function == FUNCTION_NOT_EQUAL;
+    if (function == FUNCTION_GREATER) first = clock_count(constant, true);
+    if (function == FUNCTION_GREATER_EQUAL || is_equality) first = clock_count(constant, false);
+    if (function == FUNCTION_LESS) end = clock_count(constant, false);
+    if (function == FUNCTION_LESS_EQUAL || is_equality) end = clock_count(constant, true);
+    bool outside = function == FUNCTION_NOT_EQUAL;
+    if (first == end && outside) return interval_between(0, CLOCK_MASK);
+    if (first == end) return (struct interval){.empty = true};
+    struct interval interval = interval_between(clock_pack(first), clock_pack(end - 1));
+    interval.outside = outside;
+    return interval;
+}
+
+status compare_prepare(struct eval *eval, struct arena *stage_arena, struct error *err)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct eval *clock = eval->args[i];
+        const struct eval *constant = eval->args[1 - i];
+        if (clock->expr->kind != EXPR_CALL || clock->expr->function != FUNCTION_TIME_OF_DAY ||
+            clock->is_constant || !constant->is_constant || constant->constant.is_null) {
+            continue;
+        }
+        struct interval *interval = arena_new(stage_arena, struct interval);
+        if (interval == NULL) return kernel_no_memory(err);
+        enum function_id function = eval->expr->function;
+        *interval = clock_interval(i == 0 ? function : swapped(function), constant->constant.text);
+        eval->state = interval;
+    }
+    return STATUS_OK;
+}
+
+static status filter_clock(struct eval *eval, const struct frame *frame, uint32_t *out_rows,
+                           uint32_t *out_count, struct error *err)
+{
+    const struct interval interval = *(const struct interval *)eval->state;
+    const struct eval *clock = eval->args[eval->args[0]->is_constant ? 1 : 0];
+    struct selection selection = frame->selection;
+    struct column column;
+    TRY(eval_in_frame(clock->args[0], frame, &column, err));
+    const uint8_t *nulls = column.nulls;
+    const int64_t *values = column.ints;
+    uint32_t count = 0;
+    if (!interval.empty) KEEP(interval_has(interval, values[row] & CLOCK_MASK));
+    *out_count = count;
+    return STATUS_OK;
+}
+
 /* --- Filters. --- */
 
 static bool is_comparison(enum function_id function)
@@ -288,6 +375,7 @@ bool compare_can_filter(const struct eval *eval, const struct eval_context *cont
 {
     enum function_id function = eval->expr->function;
     if (!is_comparison(function)) return false;
+    if (eval->state != NULL) return true;
     bool left = eval_constant(eval->args[0], context) != NULL;
     bool right = eval_constant(eval->args[1], context) != NULL;
     if (left == right) return false;
@@ -300,6 +388,7 @@ bool compare_can_filter(const struct eval *eval, const struct eval_context *cont
 status compare_filter(struct eval *eval, const struct frame *frame, uint32_t *out_rows,
                       uint32_t *out_count, struct error *err)
 {
+    if (eval->state != NULL) return filter_clock(eval, frame, out_rows, out_count, err);
     enum function_id function = eval->expr->function;
     uint32_t constant_at = eval_constant(eval->args[0], frame->context) != NULL ? 0 : 1;
     struct operand constant;

@@ -17,6 +17,7 @@ struct set {
     int64_t *keys;      /* Ascending, each once. BOOLs are 0 and 1, doubles double_key. */
     struct text *texts; /* By slot; bytes == NULL: free. */
     uint32_t slot_mask;
+    uint64_t sizes; /* A bit for each size that a text of the set has; the last for all above. */
 };
 
 static int order_of_keys(const void *a, const void *b)
@@ -54,6 +55,11 @@ static status set_numbers(struct set *set, const struct eval *eval, struct arena
     return STATUS_OK;
 }
 
+static uint64_t size_bit(struct text text)
+{
+    return (uint64_t)1 << (text.size < 63 ? text.size : 63);
+}
+
 /* The slot of this text, or the free one where it belongs. */
 static struct text *set_slot(const struct set *set, struct text text)
 {
@@ -80,9 +86,16 @@ static status set_texts(struct set *set, const struct eval *eval, struct arena *
         struct text *place = set_slot(set, value->text);
         if (place->bytes != NULL) continue;
         *place = value->text.size == 0 ? TEXT_LITERAL("") : value->text;
+        set->sizes |= size_bit(value->text);
         set->count++;
     }
     return STATUS_OK;
+}
+
+/* Most texts differ from all of the set by their size: these need not be hashed. */
+static inline bool set_has_text(const struct set *set, struct text text)
+{
+    return (set->sizes & size_bit(text)) != 0 && set_slot(set, text)->bytes != NULL;
 }
 
 status compare_in_prepare(struct eval *eval, struct arena *stage_arena, struct error *err)
@@ -131,7 +144,7 @@ static void mark_members(const struct set *set, const struct operand *operand,
     switch ((enum type_kind)column->type.kind) {
     case TYPE_TEXT:
         EACH_ROW(frame->selection, row, if (is_null_at(nulls, row)) continue;
-                 out[row] = set_slot(set, column->texts[row & mask])->bytes != NULL;);
+                 out[row] = set_has_text(set, column->texts[row & mask]););
         return;
     case TYPE_BOOL:
         EACH_ROW(frame->selection, row,

@@ -122,7 +122,7 @@ static inline bool has_shape(struct text text, const struct like *like)
     case SHAPE_SUFFIX:
         return memcmp(text.bytes + (text.size - literal.size), literal.bytes, literal.size) == 0;
     case SHAPE_PART:
-        return memmem(text.bytes, text.size, literal.bytes, literal.size) != NULL;
+        return text_find(text, literal) != NULL;
     case SHAPE_ANY:
         break;
     }

@@ -94,8 +94,7 @@ status text_case(struct eval *eval, const struct frame *frame, struct column *ou
 /* The first place of `needle`, which is not empty, from `start` on; NULL when there is none. */
 static const char *find(struct text text, uint32_t start, struct text needle)
 {
-    if (needle.size > text.size - start) return NULL;
-    return memmem(text.bytes + start, text.size - start, needle.bytes, needle.size);
+    return text_find((struct text){text.bytes + start, text.size - start}, needle);
 }
 
 static uint32_t count_occurrences(struct text text, struct text needle)

@@ -16,8 +16,19 @@
 enum {
     FIRST_SLOTS = 256,
     BLOCK_RECORDS = 1024,
+    /* The first blocks come one by one; then so many at a time, which is enough memory in one piece
+     * for the system to give it in large pages. */
+    SLAB_BLOCKS = 64,
     SLICE_ROWS = 2048, /* Rows handled at a time: their record pointers stay in the cache. */
-    PREFETCH_ROWS = 8
+    /* A table of so many slots is no longer in the nearest cache: its slots are asked for some rows
+     * ahead, and the records these name a few rows later. */
+    FAR_SLOTS = 1 << 13,
+    SLOTS_AHEAD = 24,
+    RECORDS_AHEAD = 12,
+    /* When of the first rows so many are groups of their own, looking for the others' is in vain.
+     */
+    TRIAL_ROWS = 256,
+    TRIAL_GROUPS = 192
 };
 
 struct key_place {
@@ -40,6 +51,8 @@ struct group_table {
     uint32_t *merge_keys; /* 0, 1, 2...: keys are the first columns of a partial batch. */
     uint32_t *order;
     size_t order_capacity;
+    uint32_t tried_rows;     /* Up to TRIAL_ROWS, */
+    bool passes;             /* and whether each further row becomes a group of its own. */
     bool ordered;            /* `order` is that of all groups: none came since group_table_order. */
     struct arena arena;      /* Of the table's life. */
     struct arena text_arena; /* Of the groups' life. */
@@ -100,12 +113,23 @@ status group_table_create(const struct grouping *grouping, struct budget *budget
     return STATUS_OK;
 }
 
+/* How many blocks are allocated together with the one of this number. */
+static size_t slab_blocks(size_t block)
+{
+    return block < SLAB_BLOCKS ? 1 : SLAB_BLOCKS;
+}
+
+static size_t slab_bytes(const struct group_table *table, size_t block)
+{
+    return slab_blocks(block) * BLOCK_RECORDS * table->record_size;
+}
+
 void group_table_destroy(struct group_table *table)
 {
     if (table == NULL) return;
     struct budget *budget = table->budget;
-    for (size_t i = 0; i < table->block_count; i++) {
-        memory_free(budget, table->blocks[i], BLOCK_RECORDS * table->record_size);
+    for (size_t i = 0; i < table->block_count; i += slab_blocks(i)) {
+        memory_free(budget, table->blocks[i], slab_bytes(table, i));
     }
     memory_free(budget, table->blocks, table->block_capacity * sizeof *table->blocks);
     memory_free(budget, table->slots, table->slot_count * sizeof *table->slots);
@@ -120,6 +144,8 @@ void group_table_reset(struct group_table *table)
 {
     memset(table->slots, 0, table->slot_count * sizeof *table->slots);
     table->group_count = 0;
+    table->tried_rows = 0;
+    table->passes = false;
     table->ordered = false;
     arena_reset(&table->text_arena);
 }
@@ -136,12 +162,13 @@ static uint64_t record_hash(const unsigned char *record)
     return hash;
 }
 
-static bool record_add(struct group_table *table, unsigned char **out_record)
+static bool slab_add(struct group_table *table)
 {
-    if (table->group_count == UINT32_MAX - 1) return false;
-    size_t block = table->group_count / BLOCK_RECORDS;
-    if (block == table->block_capacity) {
+    size_t first = table->block_count;
+    size_t count = slab_blocks(first);
+    if (first + count > table->block_capacity) {
         size_t grown = table->block_capacity == 0 ? 16 : table->block_capacity * 2;
+        if (grown < first + count) grown = first + count;
         unsigned char **blocks =
             memory_resize(table->budget, table->blocks, table->block_capacity * sizeof *blocks,
                           grown * sizeof *blocks);
@@ -149,11 +176,18 @@ static bool record_add(struct group_table *table, unsigned char **out_record)
         table->blocks = blocks;
         table->block_capacity = grown;
     }
-    if (block == table->block_count) {
-        table->blocks[block] = memory_alloc(table->budget, BLOCK_RECORDS * table->record_size);
-        if (table->blocks[block] == NULL) return false;
-        table->block_count++;
+    unsigned char *slab = memory_alloc_line(table->budget, slab_bytes(table, first));
+    if (slab == NULL) return false;
+    for (size_t i = 0; i < count; i++) {
+        table->blocks[table->block_count++] = slab + i * BLOCK_RECORDS * table->record_size;
     }
+    return true;
+}
+
+static bool record_add(struct group_table *table, unsigned char **out_record)
+{
+    if (table->group_count == UINT32_MAX - 1) return false;
+    if (table->group_count == table->block_count * BLOCK_RECORDS && !slab_add(table)) return false;
     table->ordered = false;
     unsigned char *record = record_at(table, table->group_count++);
     memset(record, 0, table->record_size);
@@ -170,6 +204,10 @@ static bool slots_grow(struct group_table *table)
     for (uint32_t group = 0; group < table->group_count; group++) {
         uint64_t hash = record_hash(record_at(table, group));
         size_t place = hash & (grown - 1);
+        if (group + SLOTS_AHEAD < table->group_count) {
+            uint64_t later = record_hash(record_at(table, group + SLOTS_AHEAD));
+            __builtin_prefetch(&slots[later & (grown - 1)], 1);
+        }
         while (slots[place] != 0) {
             place = (place + 1) & (grown - 1);
         }
@@ -259,15 +297,25 @@ static unsigned char *find_or_add(struct group_table *table, uint64_t hash,
     return record;
 }
 
+ALWAYS_INLINE void ask_ahead(const struct group_table *table, uint32_t i, uint32_t count)
+{
+    size_t mask = table->slot_count - 1;
+    if (i + SLOTS_AHEAD < count) {
+        __builtin_prefetch(&table->slots[table->hashes[i + SLOTS_AHEAD] & mask]);
+    }
+    if (i + RECORDS_AHEAD < count) {
+        uint64_t slot = table->slots[table->hashes[i + RECORDS_AHEAD] & mask];
+        if (slot != 0) __builtin_prefetch(record_at(table, (uint32_t)slot - 1));
+    }
+}
+
 /* Finds the records of up to SLICE_ROWS rows. */
 static bool find_records(struct group_table *table, const struct batch *batch,
                          const uint32_t *columns, struct selection selection)
 {
     key_hash(batch, columns, table->grouping->key_count, selection, table->hashes);
     for (uint32_t i = 0; i < selection.count; i++) {
-        /* With millions of groups a slot is far away: ask for it some rows ahead. */
-        uint32_t ahead = i + PREFETCH_ROWS < selection.count ? i + PREFETCH_ROWS : i;
-        __builtin_prefetch(&table->slots[table->hashes[ahead] & (table->slot_count - 1)]);
+        if (table->slot_count > FAR_SLOTS) ask_ahead(table, i, selection.count);
         table->records[i] =
             find_or_add(table, table->hashes[i], batch, columns, selection_row(selection, i));
         if (table->records[i] == NULL) return false;
@@ -286,6 +334,31 @@ static struct state_list states_of(struct group_table *table, uint32_t aggregate
     };
 }
 
+/* A record for each row, whether there is one of its key or not. */
+static bool pass_records(struct group_table *table, const struct batch *batch,
+                         const uint32_t *columns, struct selection selection)
+{
+    key_hash(batch, columns, table->grouping->key_count, selection, table->hashes);
+    for (uint32_t i = 0; i < selection.count; i++) {
+        if (!record_add(table, &table->records[i]) ||
+            !record_fill(table, table->records[i], table->hashes[i], batch, columns,
+                         selection_row(selection, i))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static status add_states(struct group_table *table, const struct batch *batch,
+                         struct selection selection, struct error *err)
+{
+    for (uint32_t i = 0; i < table->grouping->aggregate_count; i++) {
+        struct state_list states = states_of(table, i);
+        if (!aggregate_state_add(&states, batch, selection)) return error_memory(err);
+    }
+    return STATUS_OK;
+}
+
 status group_table_add(struct group_table *table, const struct batch *batch,
                        struct selection selection, struct error *err)
 {
@@ -293,11 +366,35 @@ status group_table_add(struct group_table *table, const struct batch *batch,
     if (!find_records(table, batch, table->grouping->key_columns, selection)) {
         return error_memory(err);
     }
-    for (uint32_t i = 0; i < table->grouping->aggregate_count; i++) {
-        struct state_list states = states_of(table, i);
-        if (!aggregate_state_add(&states, batch, selection)) return error_memory(err);
+    return add_states(table, batch, selection, err);
+}
+
+static status pass_rows(struct group_table *table, const struct batch *batch,
+                        struct selection selection, struct error *err)
+{
+    if (!pass_records(table, batch, table->grouping->key_columns, selection)) {
+        return error_memory(err);
     }
-    return STATUS_OK;
+    return add_states(table, batch, selection, err);
+}
+
+status group_table_add_loosely(struct group_table *table, const struct batch *batch,
+                               struct selection selection, struct error *err)
+{
+    ASSERT(selection.count <= SLICE_ROWS);
+    if (table->passes) return pass_rows(table, batch, selection, err);
+    uint32_t trial = TRIAL_ROWS - table->tried_rows;
+    if (trial == 0) return group_table_add(table, batch, selection, err);
+    if (trial > selection.count) trial = selection.count;
+    uint32_t rows[SLICE_ROWS];
+    for (uint32_t i = 0; i < selection.count; i++) {
+        rows[i] = selection_row(selection, i);
+    }
+    TRY(group_table_add(table, batch, (struct selection){rows, trial}, err));
+    table->tried_rows += trial;
+    table->passes = table->tried_rows == TRIAL_ROWS && table->group_count > TRIAL_GROUPS;
+    struct selection rest = {rows + trial, selection.count - trial};
+    return rest.count == 0 ? STATUS_OK : group_table_add_loosely(table, batch, rest, err);
 }
 
 status group_table_merge(struct group_table *table, const struct batch *partial, struct error *err)
@@ -334,9 +431,14 @@ uint32_t group_table_count(const struct group_table *table)
     return table->group_count;
 }
 
+static unsigned char *record_in_order(const struct group_table *table, uint32_t group)
+{
+    return record_at(table, table->ordered ? table->order[group] : group);
+}
+
 uint64_t group_table_hash(const struct group_table *table, uint32_t group)
 {
-    return record_hash(record_at(table, group));
+    return record_hash(record_in_order(table, group));
 }
 
 static int compare_records(const struct group_table *table, const unsigned char *a,
@@ -443,8 +545,7 @@ status group_table_read(const struct group_table *table, enum group_form form, u
     unsigned char **records = arena_array(arena, unsigned char *, count + 1);
     if (columns == NULL || records == NULL) return error_memory(err);
     for (uint32_t i = 0; i < count; i++) {
-        bool ordered = table->ordered && form == GROUP_RESULT;
-        records[i] = record_at(table, ordered ? table->order[first + i] : first + i);
+        records[i] = record_in_order(table, first + i);
     }
     for (uint32_t i = 0; i < schema.count; i++) {
         if (!column_init(&columns[i], schema.fields[i].type, count, arena))
@@ -468,4 +569,25 @@ status group_table_read(const struct group_table *table, enum group_form form, u
     *out_batch =
         (struct batch){.row_count = count, .column_count = schema.count, .columns = columns};
     return STATUS_OK;
+}
+
+size_t group_table_merge_need(const struct group_table *table, uint32_t row_count)
+{
+    size_t group_count = (size_t)table->group_count + row_count;
+    size_t block_count = group_count / BLOCK_RECORDS + 1;
+    size_t need = 0;
+    for (size_t block = table->block_count; block < block_count; block += slab_blocks(block)) {
+        need += slab_bytes(table, block);
+    }
+    size_t slot_count = table->slot_count;
+    while (slot_count < group_count * 2) {
+        slot_count *= 2;
+    }
+    if (slot_count > table->slot_count) need += slot_count * sizeof *table->slots;
+    return need;
+}
+
+size_t group_table_order_need(const struct group_table *table)
+{
+    return (size_t)table->group_count * (sizeof *table->order + 2 * sizeof(struct radix_item));
 }

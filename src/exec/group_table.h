@@ -25,11 +25,20 @@ void group_table_reset(struct group_table *table);
 /* Rows of the grouping's raw input. */
 MUST_USE status group_table_add(struct group_table *table, const struct batch *batch,
                                 struct selection selection, struct error *err);
+/* The same, but several groups may come to have one key: when hardly any of the first rows share
+ * theirs, the others are not looked up, and it is left to whoever merges to bring them together. A
+ * function of the rows since the last reset. Not to be mixed with the others. */
+MUST_USE status group_table_add_loosely(struct group_table *table, const struct batch *batch,
+                                        struct selection selection, struct error *err);
 /* Rows of the grouping's partial schema. */
 MUST_USE status group_table_merge(struct group_table *table, const struct batch *partial,
                                   struct error *err);
 /* Without keys there is one group, also when there were no rows: makes sure of it. */
 MUST_USE status group_table_need_one(struct group_table *table, struct error *err);
+
+/* How much merging so many rows may take at most, but for texts, and how much ordering takes. */
+size_t group_table_merge_need(const struct group_table *table, uint32_t row_count);
+size_t group_table_order_need(const struct group_table *table);
 
 uint32_t group_table_count(const struct group_table *table);
 uint64_t group_table_hash(const struct group_table *table, uint32_t group);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "wire/batch_codec.h"
 
 static int compare_identities(const void *a, const void *b)
@@ -14,15 +15,38 @@ static int compare_identities(const void *a, const void *b)
     return (left->number > right->number) - (left->number < right->number);
 }
 
+static void sort_batches(struct kept_rows *kept)
+{
+    if (kept->count < 2) return;
+    qsort(kept->batches, kept->count, sizeof *kept->batches, compare_identities);
+}
+
+static bool is_spilled(const struct kept_batch *batch)
+{
+    return batch->extent.size > 0;
+}
+
+static size_t batch_bytes(const struct kept_batch *batch)
+{
+    return is_spilled(batch) ? batch->extent.size : batch->bytes.capacity;
+}
+
+static void free_bytes(struct kept_rows *kept, struct kept_batch *batch)
+{
+    if (!is_spilled(batch)) kept->held_bytes -= batch->bytes.capacity;
+    buf_done(&batch->bytes);
+}
+
 /* A batch with enough rows before it can't matter any more: what comes later only adds to them. */
 static void forget_the_rest(struct kept_rows *kept)
 {
-    qsort(kept->batches, kept->count, sizeof *kept->batches, compare_identities);
+    sort_batches(kept);
     uint64_t before = 0;
     size_t count = 0;
     for (size_t i = 0; i < kept->count; i++) {
         if (before >= kept->row_limit) {
-            buf_done(&kept->batches[i].bytes);
+            kept->byte_count -= batch_bytes(&kept->batches[i]);
+            free_bytes(kept, &kept->batches[i]);
             continue;
         }
         before += kept->batches[i].row_count;
@@ -52,36 +76,63 @@ status kept_rows_add(struct kept_rows *kept, struct batch_identity identity, str
         kept->batches = batches;
         kept->capacity = grown;
     }
-    kept->batches[kept->count++] = (struct kept_batch){identity, batch.row_count, *bytes};
+    kept->batches[kept->count++] =
+        (struct kept_batch){.identity = identity, .row_count = batch.row_count, .bytes = *bytes};
     kept->row_count += batch.row_count;
+    kept->byte_count += bytes->capacity;
+    kept->held_bytes += bytes->capacity;
     *bytes = (struct buf){.budget = bytes->budget};
     if (kept->row_limit != 0 && kept->row_count > 2 * kept->row_limit) forget_the_rest(kept);
     return STATUS_OK;
 }
 
-status kept_rows_read(struct kept_rows *kept, struct batch *out_batch, struct error *err)
+status kept_rows_spill(struct kept_rows *kept, struct error *err)
+{
+    for (size_t i = 0; i < kept->count; i++) {
+        struct kept_batch *batch = &kept->batches[i];
+        if (is_spilled(batch)) continue;
+        struct spill_extent extent;
+        TRY(spill_place_write(kept->place, &batch->bytes, (uint32_t)batch->row_count, &extent,
+                              err));
+        kept->byte_count -= batch->bytes.capacity;
+        kept->byte_count += extent.size;
+        free_bytes(kept, batch);
+        batch->extent = extent;
+    }
+    return STATUS_OK;
+}
+
+/* Moves the rows of the batches from `first` on into the builder. */
+static status read_batches(struct kept_rows *kept, size_t first, struct batch *out_batch,
+                           struct error *err)
 {
     if (!kept->builder_ready) {
         kept->builder_ready = true;
         if (!builder_init(&kept->builder, kept->schema, kept->budget)) return error_memory(err);
     }
-    if (kept->count > 1)
-        qsort(kept->batches, kept->count, sizeof *kept->batches, compare_identities);
     struct arena arena;
+    struct buf read = {.budget = kept->budget};
     arena_init(&arena, kept->budget);
     status result = STATUS_OK;
-    for (size_t i = 0; i < kept->count && result == STATUS_OK; i++) {
-        struct buf *bytes = &kept->batches[i].bytes;
+    for (size_t i = first; i < kept->count && result == STATUS_OK; i++) {
+        struct kept_batch *from = &kept->batches[i];
+        struct buf *bytes = is_spilled(from) ? &read : &from->bytes;
         struct batch batch;
+        if (is_spilled(from)) result = spill_read(kept->place->file, from->extent, &read, err);
+        if (result != STATUS_OK) break;
         result = batch_decode(bytes->bytes, bytes->size, kept->schema, &arena, &batch, err);
         if (result != STATUS_OK) break;
         builder_append(&kept->builder, &batch, (struct selection){NULL, batch.row_count});
-        buf_done(bytes);
+        kept->byte_count -= batch_bytes(from);
+        kept->row_count -= from->row_count;
+        free_bytes(kept, from);
+        *from = (struct kept_batch){0};
         arena_reset(&arena);
     }
     arena_done(&arena);
+    buf_done(&read);
     TRY(result);
-    kept->count = 0;
+    kept->count = first;
     if (kept->builder.too_large) {
         return error_set(
             err, STATUS_LIMIT,
@@ -89,6 +140,39 @@ status kept_rows_read(struct kept_rows *kept, struct batch *out_batch, struct er
             "collect; select less");
     }
     return builder_batch(&kept->builder, out_batch) ? STATUS_OK : error_memory(err);
+}
+
+status kept_rows_read(struct kept_rows *kept, struct batch *out_batch, struct error *err)
+{
+    sort_batches(kept);
+    return read_batches(kept, 0, out_batch, err);
+}
+
+status kept_rows_take(struct kept_rows *kept, size_t byte_count, struct batch *out_batch,
+                      struct error *err)
+{
+    size_t first = kept->count;
+    for (size_t bytes = 0; first > 0 && bytes < byte_count; first--) {
+        bytes += batch_bytes(&kept->batches[first - 1]);
+    }
+    if (kept->builder_ready) builder_reset(&kept->builder);
+    return read_batches(kept, first, out_batch, err);
+}
+
+void kept_rows_trim(struct kept_rows *kept)
+{
+    if (kept->builder_ready) builder_done(&kept->builder);
+    kept->builder_ready = false;
+}
+
+status kept_rows_list(struct kept_rows *kept, struct spill_rows *out, struct error *err)
+{
+    ASSERT(kept->held_bytes == 0);
+    sort_batches(kept);
+    for (size_t i = 0; i < kept->count; i++) {
+        TRY(spill_rows_add(out, kept->batches[i].extent, err));
+    }
+    return STATUS_OK;
 }
 
 void kept_rows_done(struct kept_rows *kept)

@@ -169,7 +169,7 @@ void compare_equal(const struct frame *frame, const struct operand *a, const str
 kernel_run logic_and, logic_or, logic_not, logic_is_null, logic_is_not_null;
 kernel_run choice_case, choice_coalesce, choice_nullif, choice_extreme;
 kernel_run compare_run, compare_in;
-kernel_prepare compare_in_prepare;
+kernel_prepare compare_prepare, compare_in_prepare;
 kernel_run number_arithmetic, number_divide, number_integer_divide, number_modulo;
 kernel_run number_negate, number_abs, number_round, number_unary;
 kernel_run cast_run;
@@ -179,7 +179,7 @@ kernel_run like_run;
 kernel_prepare like_prepare;
 kernel_run pattern_matches, pattern_extract;
 kernel_prepare pattern_prepare;
-kernel_run calendar_part, calendar_time_of_day, calendar_strftime;
+kernel_run calendar_part, calendar_time_of_day, calendar_strftime, calendar_strftime_key;
 kernel_prepare calendar_strftime_prepare;
 kernel_run list_length, list_contains, list_element, list_pluck;
 kernel_prepare list_pluck_prepare;

@@ -142,6 +142,17 @@ static inline uint8x16_t look_up(const uint8x16_t low[], const uint8x16_t high[]
                     vqtbl1q_u8(high[place], vshrq_n_u8(bytes, 4)));
 }
 
+/* Which literals may begin at each of 16 places. */
+static inline uint8x16_t probe_block(const uint8x16_t low[], const uint8x16_t high[],
+                                     const uint8_t *bytes, uint8x16_t *in_out_seen)
+{
+    uint8x16_t first = vld1q_u8(bytes);
+    *in_out_seen = vorrq_u8(*in_out_seen, first);
+    return vandq_u8(
+        vandq_u8(look_up(low, high, first, 0), look_up(low, high, vld1q_u8(bytes + 1), 1)),
+        look_up(low, high, vld1q_u8(bytes + 2), 2));
+}
+
 static bool verify_block(const struct literals *literals, struct text text, uint32_t at,
                          uint8x16_t bits)
 {
@@ -164,17 +175,22 @@ static bool search_vector(const struct literals *literals, struct text text, uin
         high[place] = vld1q_u8(literals->high_halves[place]);
     }
     uint8x16_t seen = vdupq_n_u8(0);
-    uint32_t at = 0;
+    /* The last block ends with the text, and may overlap the one before. Two at a time are asked
+     * whether there is anything, since asking takes as long as looking. */
+    const uint32_t last = text.size - (VECTOR_BYTES + LITERALS_PROBES - 1);
     bool found = false;
-    for (; !found && text.size - at >= VECTOR_BYTES + LITERALS_PROBES - 1; at += VECTOR_BYTES) {
-        uint8x16_t first = vld1q_u8(bytes + at);
-        uint8x16_t bits = vandq_u8(
-            vandq_u8(look_up(low, high, first, 0), look_up(low, high, vld1q_u8(bytes + at + 1), 1)),
-            look_up(low, high, vld1q_u8(bytes + at + 2), 2));
-        seen = vorrq_u8(seen, first);
-        if (UNLIKELY(vmaxvq_u8(bits) != 0)) found = verify_block(literals, text, at, bits);
+    for (uint32_t at = 0; !found;) {
+        uint32_t next = at + VECTOR_BYTES < last ? at + VECTOR_BYTES : last;
+        uint8x16_t bits = probe_block(low, high, bytes + at, &seen);
+        uint8x16_t more = probe_block(low, high, bytes + next, &seen);
+        if (UNLIKELY(vmaxvq_u8(vorrq_u8(bits, more)) != 0)) {
+            found =
+                verify_block(literals, text, at, bits) || verify_block(literals, text, next, more);
+        }
+        if (next == last) break;
+        at = next + VECTOR_BYTES < last ? next + VECTOR_BYTES : last;
     }
-    *out_next = at;
+    *out_next = last + VECTOR_BYTES;
     *out_seen = vmaxvq_u8(seen);
     return found;
 }
@@ -231,9 +247,10 @@ AVX2 static bool search_vector(const struct literals *literals, struct text text
         high[place] = halves(literals->high_halves[place]);
     }
     __m256i seen = _mm256_setzero_si256();
-    uint32_t at = 0;
+    /* The last block ends with the text, and may overlap the one before. */
+    const uint32_t last = text.size - (VECTOR_BYTES + LITERALS_PROBES - 1);
     bool found = false;
-    for (; !found && text.size - at >= VECTOR_BYTES + LITERALS_PROBES - 1; at += VECTOR_BYTES) {
+    for (uint32_t at = 0; !found; at = at + VECTOR_BYTES < last ? at + VECTOR_BYTES : last) {
         __m256i first = load(bytes + at);
         __m256i bits =
             _mm256_and_si256(_mm256_and_si256(look_up(low, high, first, 0),
@@ -243,8 +260,9 @@ AVX2 static bool search_vector(const struct literals *literals, struct text text
         if (UNLIKELY(!_mm256_testz_si256(bits, bits))) {
             found = verify_block(literals, text, at, bits);
         }
+        if (at == last) break;
     }
-    *out_next = at;
+    *out_next = last + VECTOR_BYTES;
     *out_seen = _mm256_movemask_epi8(seen) != 0 ? 0x80 : 0;
     return found;
 }

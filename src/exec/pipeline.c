@@ -31,6 +31,7 @@ struct pipeline_run {
     const struct finished *finished;
     struct budget *budget;
     struct op_run *ops;
+    bool *known; /* By condition of the first operator: it holds for all rows that are pushed. */
     uint32_t shard_count;
     struct batch_builder *builders; /* One per shard. */
     uint32_t builder_count;         /* Initialised so far. */
@@ -114,8 +115,10 @@ status pipeline_run_create(const struct pipeline *pipeline, const struct finishe
     arena_init(&run->batch_arena, budget);
     run->ops = arena_array(&run->arena, struct op_run, pipeline->op_count + 1);
     run->builders = arena_array(&run->arena, struct batch_builder, shard_count);
+    run->known = arena_array(&run->arena, bool,
+                             pipeline->op_count == 0 ? 1 : pipeline->ops[0].expr_count + 1);
     status result = STATUS_OK;
-    if (run->ops == NULL || run->builders == NULL) result = error_memory(err);
+    if (run->ops == NULL || run->builders == NULL || run->known == NULL) result = error_memory(err);
     for (uint32_t i = 0; result == STATUS_OK && i < shard_count; i++) {
         run->builder_count++;
         if (!builder_init(&run->builders[i], pipeline->output, budget)) result = error_memory(err);
@@ -181,6 +184,7 @@ static status push_filter(struct pipeline_run *run, uint32_t index, const struct
     struct eval_context context = context_of(run);
     for (uint32_t i = 0; i < op_run->op->expr_count && selection.count > 0; i++) {
         uint32_t count;
+        if (index == 0 && run->known[i]) continue;
         TRY(load_columns(run, op_run, i, selection, err));
         TRY(eval_filter(op_run->evals[i], batch, selection, &context, rows, &count, err));
         selection = (struct selection){rows, count};
@@ -217,6 +221,19 @@ static bool is_set(const atomic_bool *flag)
     return flag != NULL && atomic_load(flag);
 }
 
+/* The numbers of the others, as a column. */
+static status number_others(struct pipeline_run *run, const struct pairs *pairs,
+                            struct column *out_column, struct error *err)
+{
+    if (!column_init(out_column, TYPE(INT), pairs->count, &run->batch_arena)) {
+        return error_memory(err);
+    }
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        out_column->ints[i] = pairs->others[i];
+    }
+    return STATUS_OK;
+}
+
 /* Gathers both halves and pushes them on. */
 static status push_pairs(struct pipeline_run *run, uint32_t index, const struct batch *batch,
                          const struct batch *other, struct pairs *pairs, struct error *err)
@@ -226,7 +243,9 @@ static status push_pairs(struct pipeline_run *run, uint32_t index, const struct 
         return error_set(err, STATUS_CANCELLED, "interrupted");
     }
     struct arena_mark mark = arena_mark(&run->batch_arena);
-    uint32_t count = batch->column_count + other->column_count;
+    bool numbers_only =
+        run->ops[index].op->kind == OP_PROBE && run->ops[index].op->probe == PROBE_ROW;
+    uint32_t count = batch->column_count + (numbers_only ? 0 : other->column_count);
     struct column *columns = arena_array(&run->batch_arena, struct column, count + 1);
     if (columns == NULL) return error_memory(err);
     for (uint32_t i = 0; i < count; i++) {
@@ -238,6 +257,7 @@ static status push_pairs(struct pipeline_run *run, uint32_t index, const struct 
             return error_memory(err);
         }
     }
+    if (numbers_only) TRY(number_others(run, pairs, &columns[count++], err));
     struct batch joined = {.row_count = pairs->count, .column_count = count, .columns = columns};
     pairs->count = 0;
     TRY(push_to(run, index + 1, &joined, (struct selection){NULL, joined.row_count}, err));
@@ -271,23 +291,28 @@ static status push_unnest(struct pipeline_run *run, uint32_t index, const struct
     return push_pairs(run, index, batch, &elements, pairs, err);
 }
 
-/* Rows that have a partner, each once: the selection shrinks and nothing is gathered. */
-static status push_semi(struct pipeline_run *run, uint32_t index, const struct batch *batch,
-                        struct selection selection, const uint64_t *hashes, struct error *err)
+/* Each row with that of the side table whose number it has. */
+static status push_fetch(struct pipeline_run *run, uint32_t index, const struct batch *batch,
+                         struct selection selection, struct error *err)
 {
     const struct op *op = run->ops[index].op;
     const struct side_table *side = &run->finished->sides[op->side];
-    uint32_t *rows = arena_alloc(&run->batch_arena, (size_t)selection.count * sizeof *rows + 4,
-                                 alignof(uint32_t));
-    if (rows == NULL) return error_memory(err);
-    uint32_t count = 0;
+    const struct column *numbers = &batch->columns[op->key_columns[0]];
+    struct pairs *pairs = arena_alloc(&run->batch_arena, sizeof *pairs, alignof(struct pairs));
+    if (pairs == NULL) return error_memory(err);
+    pairs->count = selection.count;
     for (uint32_t i = 0; i < selection.count; i++) {
         uint32_t row = selection_row(selection, i);
-        if (side_table_find(side, hashes[i], batch, op->key_columns, row) != ROW_NONE) {
-            rows[count++] = row;
+        uint64_t number = (uint64_t)numbers->ints[row];
+        /* From a message: a worker with another side table would not get here, a broken one might.
+         */
+        if (column_is_null(numbers, row) || number >= side->rows.row_count) {
+            return error_set(err, STATUS_INTERNAL, "a row of a side table that has none of it");
         }
+        pairs->rows[i] = row;
+        pairs->others[i] = (uint32_t)number;
     }
-    return push_to(run, index + 1, batch, (struct selection){rows, count}, err);
+    return push_pairs(run, index, batch, &side->rows, pairs, err);
 }
 
 static status push_probe(struct pipeline_run *run, uint32_t index, const struct batch *batch,
@@ -295,19 +320,26 @@ static status push_probe(struct pipeline_run *run, uint32_t index, const struct 
 {
     const struct op *op = run->ops[index].op;
     const struct side_table *side = &run->finished->sides[op->side];
-    uint64_t *hashes = arena_alloc(&run->batch_arena, (size_t)selection.count * sizeof *hashes + 8,
-                                   alignof(uint64_t));
+    if (op->probe == PROBE_FETCH) return push_fetch(run, index, batch, selection, err);
+    struct side_probe *probe =
+        arena_alloc(&run->batch_arena, sizeof *probe, alignof(struct side_probe));
+    if (probe == NULL) return error_memory(err);
+    if (op->keep_unmatched) {
+        side_table_probe_all(side, batch, op->key_columns, selection, probe);
+    } else {
+        side_table_probe(side, batch, op->key_columns, selection, probe);
+    }
+    /* Rows that have a partner, each once: the selection shrinks and nothing is gathered. */
+    if (op->probe == PROBE_SEMI) {
+        return push_to(run, index + 1, batch, (struct selection){probe->rows, probe->count}, err);
+    }
     struct pairs *pairs = arena_alloc(&run->batch_arena, sizeof *pairs, alignof(struct pairs));
-    if (hashes == NULL || pairs == NULL) return error_memory(err);
-    key_hash(batch, op->key_columns, op->key_count, selection, hashes);
-    if (op->semi) return push_semi(run, index, batch, selection, hashes, err);
+    if (pairs == NULL) return error_memory(err);
     pairs->count = 0;
-    for (uint32_t i = 0; i < selection.count; i++) {
-        uint32_t row = selection_row(selection, i);
-        uint32_t found = side_table_find(side, hashes[i], batch, op->key_columns, row);
-        if (found == ROW_NONE && !op->keep_unmatched) continue;
+    for (uint32_t i = 0; i < probe->count; i++) {
+        uint32_t found = probe->found[i];
         do {
-            pairs->rows[pairs->count] = row;
+            pairs->rows[pairs->count] = probe->rows[i];
             pairs->others[pairs->count++] = found;
             if (pairs->count == PIPELINE_ROWS) {
                 TRY(push_pairs(run, index, batch, &side->rows, pairs, err));
@@ -316,6 +348,34 @@ static status push_probe(struct pipeline_run *run, uint32_t index, const struct 
         } while (found != ROW_NONE);
     }
     return push_pairs(run, index, batch, &side->rows, pairs, err);
+}
+
+/* Appends rows to the builders of the shards that their hashes choose, in one walk over the rows.
+ */
+static status scatter(struct pipeline_run *run, const struct batch *batch,
+                      struct selection selection, const uint64_t *hashes, struct error *err)
+{
+    uint32_t shard_count = run->shard_count;
+    uint32_t *ends = arena_array(&run->batch_arena, uint32_t, shard_count + 1);
+    uint32_t *rows = arena_array(&run->batch_arena, uint32_t, selection.count + 1);
+    uint32_t *shards = arena_array(&run->batch_arena, uint32_t, selection.count + 1);
+    if (ends == NULL || rows == NULL || shards == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < selection.count; i++) {
+        shards[i] = fold_shard_of(hashes[i], shard_count);
+        ends[shards[i] + 1]++;
+    }
+    for (uint32_t shard = 0; shard < shard_count; shard++) {
+        ends[shard + 1] += ends[shard];
+    }
+    for (uint32_t i = 0; i < selection.count; i++) {
+        rows[ends[shards[i]]++] = selection_row(selection, i);
+    }
+    for (uint32_t shard = 0, first = 0; shard < shard_count; first = ends[shard++]) {
+        struct selection chosen = {rows + first, ends[shard] - first};
+        builder_append(&run->builders[shard], batch, chosen);
+        if (run->builders[shard].failed) return error_memory(err);
+    }
+    return STATUS_OK;
 }
 
 /* Rows that have come through all operators, to the shards their keys choose. */
@@ -334,23 +394,12 @@ static status push_out(struct pipeline_run *run, const struct batch *batch,
     ASSERT(key_count > 0 && selection.count <= PIPELINE_ROWS);
     uint32_t *keys = arena_array(&run->batch_arena, uint32_t, key_count);
     uint64_t *hashes = arena_array(&run->batch_arena, uint64_t, selection.count);
-    uint32_t *rows = arena_array(&run->batch_arena, uint32_t, selection.count);
-    if (keys == NULL || hashes == NULL || rows == NULL) return error_memory(err);
+    if (keys == NULL || hashes == NULL) return error_memory(err);
     for (uint32_t i = 0; i < key_count; i++) {
         keys[i] = i;
     }
     key_hash(batch, keys, key_count, selection, hashes);
-    for (uint32_t shard = 0; shard < run->shard_count; shard++) {
-        uint32_t count = 0;
-        for (uint32_t i = 0; i < selection.count; i++) {
-            if (fold_shard_of(hashes[i], run->shard_count) == shard) {
-                rows[count++] = selection_row(selection, i);
-            }
-        }
-        builder_append(&run->builders[shard], batch, (struct selection){rows, count});
-        if (run->builders[shard].failed) return error_memory(err);
-    }
-    return STATUS_OK;
+    return scatter(run, batch, selection, hashes, err);
 }
 
 /* Depth: the number of operators, which the parser bounds. */
@@ -370,24 +419,31 @@ static status push_to(struct pipeline_run *run, uint32_t index, const struct bat
     case OP_PROBE:
         return push_probe(run, index, batch, selection, err);
     case OP_AGGREGATE:
-        return group_table_add(op_run->groups, batch, selection, err);
+        return group_table_add_loosely(op_run->groups, batch, selection, err);
     case OP_RANK:
         break;
     }
     return ranker_add(op_run->ranker, batch, selection, err);
 }
 
+status pipeline_run_push_left(struct pipeline_run *run, const struct batch *batch,
+                              struct selection left, uint32_t row_count,
+                              struct column_loader *loader, struct error *err)
+{
+    ASSERT(left.count <= row_count && row_count <= PIPELINE_ROWS);
+    run->counts.rows_in += row_count;
+    run->loader = loader;
+    status result = push_to(run, 0, batch, left, err);
+    run->loader = NULL;
+    arena_reset(&run->batch_arena);
+    return result;
+}
+
 status pipeline_run_push(struct pipeline_run *run, const struct batch *batch,
                          struct selection selection, struct column_loader *loader,
                          struct error *err)
 {
-    ASSERT(selection.count <= PIPELINE_ROWS);
-    run->counts.rows_in += selection.count;
-    run->loader = loader;
-    status result = push_to(run, 0, batch, selection, err);
-    run->loader = NULL;
-    arena_reset(&run->batch_arena);
-    return result;
+    return pipeline_run_push_left(run, batch, selection, selection.count, loader, err);
 }
 
 /* ---- flushing ---- */
@@ -401,19 +457,15 @@ static status flush_groups(struct pipeline_run *run, struct group_table *groups,
         struct batch partial;
         TRY(group_table_read(groups, GROUP_PARTIAL, first, count, &run->batch_arena, &partial,
                              err));
+        struct selection all = {NULL, count};
         if (run->shard_count == 1) {
-            builder_append(&run->builders[0], &partial, (struct selection){NULL, count});
+            builder_append(&run->builders[0], &partial, all);
         } else {
-            uint32_t rows[PIPELINE_ROWS];
-            for (uint32_t shard = 0; shard < run->shard_count; shard++) {
-                uint32_t row_count = 0;
-                for (uint32_t i = 0; i < count; i++) {
-                    uint64_t hash = group_table_hash(groups, first + i);
-                    if (fold_shard_of(hash, run->shard_count) == shard) rows[row_count++] = i;
-                }
-                builder_append(&run->builders[shard], &partial,
-                               (struct selection){rows, row_count});
+            uint64_t hashes[PIPELINE_ROWS];
+            for (uint32_t i = 0; i < count; i++) {
+                hashes[i] = group_table_hash(groups, first + i);
             }
+            TRY(scatter(run, &partial, all, hashes, err));
         }
         arena_reset(&run->batch_arena);
     }
@@ -448,6 +500,21 @@ status pipeline_run_flush(struct pipeline_run *run, struct pipeline_output *outp
         builder_reset(builder);
     }
     return STATUS_OK;
+}
+
+const struct pipeline *pipeline_run_plan(const struct pipeline_run *run)
+{
+    return run->pipeline;
+}
+
+bool *pipeline_run_known(struct pipeline_run *run)
+{
+    return run->known;
+}
+
+void pipeline_run_count_malformed(struct pipeline_run *run, uint64_t more)
+{
+    run->counts.malformed += more;
 }
 
 const struct pipeline_counts *pipeline_run_counts(const struct pipeline_run *run)

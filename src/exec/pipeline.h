@@ -57,6 +57,17 @@ MUST_USE status pipeline_run_push(struct pipeline_run *run, const struct batch *
                                   struct selection selection, struct column_loader *loader,
                                   struct error *err);
 
+const struct pipeline *pipeline_run_plan(const struct pipeline_run *run);
+/* By condition of the first operator, which is a FILTER: whoever pushes has applied it already.
+ * Written before the first push; all false at first. */
+bool *pipeline_run_known(struct pipeline_run *run);
+/* The same as pipeline_run_push when `row_count` rows were there before the known conditions. */
+MUST_USE status pipeline_run_push_left(struct pipeline_run *run, const struct batch *batch,
+                                       struct selection left, uint32_t row_count,
+                                       struct column_loader *loader, struct error *err);
+/* What known conditions counted. */
+void pipeline_run_count_malformed(struct pipeline_run *run, uint64_t more);
+
 /* The encoded batch of one shard. */
 struct pipeline_output {
     struct buf bytes; /* Given empty; the receiver may move it away. */

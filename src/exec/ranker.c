@@ -2,16 +2,17 @@
  *
  * After a pruning, a partition that has its k rows has a threshold: the worst of them. A new row
  * must beat it to become a candidate. So most rows cost one hash look-up and one comparison, and
- * sorting happens on a few thousand candidates at a time.
+ * sorting happens on a few hundred candidates at a time.
  */
 #include "exec/ranker.h"
 
 #include "base/assert.h"
+#include "base/radix_sort.h"
 #include "data/batch_builder.h"
 #include "exec/key_hash.h"
 #include "exec/row_sort.h"
 
-enum { CANDIDATES = 4096, SLICE_ROWS = 2048 };
+enum { CANDIDATES = 256, SLICE_ROWS = 2048 };
 
 struct threshold {
     uint64_t hash;
@@ -199,9 +200,11 @@ status ranker_add(struct ranker *ranker, const struct batch *batch, struct selec
 {
     if (ranker->ranking->limit == 0) return STATUS_OK;
     uint32_t rows[SLICE_ROWS];
-    for (uint32_t first = 0; first < selection.count; first += SLICE_ROWS) {
-        uint32_t count = selection.count - first;
-        if (count > SLICE_ROWS) count = SLICE_ROWS;
+    for (uint32_t first = 0, count; first < selection.count; first += count) {
+        /* As long as nothing can be turned away, look soon whether something could be. */
+        uint32_t most = ranker->threshold_count > 0 ? SLICE_ROWS : CANDIDATES;
+        count = selection.count - first;
+        if (count > most) count = most;
         for (uint32_t i = 0; i < count; i++) {
             rows[i] = selection_row(selection, first + i);
         }
@@ -222,4 +225,25 @@ status ranker_finish(struct ranker *ranker, struct batch *out_batch, struct erro
     if (!prune(ranker)) return error_memory(err);
     *out_batch = ranker->kept;
     return STATUS_OK;
+}
+
+size_t ranker_need(const struct ranker *ranker)
+{
+    const struct batch_builder *candidates = &ranker->candidates;
+    size_t row_count = (size_t)candidates->row_count + ranker->kept_count;
+    size_t row_bytes = sizeof(uint32_t) + 2 * sizeof(struct radix_item);
+    size_t held_bytes = 0;
+    for (uint32_t i = 0; i < candidates->schema.count; i++) {
+        for (uint32_t j = 0; j < 2; j++) {
+            const struct builder_column *column =
+                &(j == 0 ? candidates : &ranker->best)->columns[i];
+            held_bytes += column->values.capacity + column->nulls.capacity +
+                          column->bytes.capacity + column->elements.capacity;
+        }
+        if (candidates->schema.fields[i].type.kind == TYPE_TEXT) {
+            row_bytes += 2 * sizeof(struct text);
+        }
+    }
+    /* Both builders may have to double, and what is outgrown goes only then. */
+    return 2 * held_bytes + row_count * row_bytes;
 }

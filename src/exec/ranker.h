@@ -24,4 +24,7 @@ MUST_USE status ranker_add(struct ranker *ranker, const struct batch *batch,
 /* The best rows, by partition, then in their order; borrowed until the next add or reset. */
 MUST_USE status ranker_finish(struct ranker *ranker, struct batch *out_batch, struct error *err);
 
+/* How much ranker_finish may take for a while, beyond what is held. */
+size_t ranker_need(const struct ranker *ranker);
+
 #endif

@@ -1,7 +1,8 @@
-/* row_sort.c - radix by the first key's leading 64 bits, comparison where these are equal.
+/* row_sort.c - radix by the leading 64 bits of one key after the other.
  *
- * Most orders are decided by the first eight bytes of the first key; only runs that agree on them
- * are compared value by value.
+ * Most orders are decided by the first eight bytes of the first key. Runs that agree on them go on
+ * with the next key when these bytes were all of the first; where they were only the start of a
+ * text, rows are compared value by value.
  */
 #include "exec/row_sort.h"
 
@@ -76,21 +77,64 @@ static uint64_t key_prefix(const struct column *column, uint32_t row, const stru
     return key->descending ? ~prefix : prefix;
 }
 
-struct compare_context {
+struct sort_context {
     const struct batch *batch;
     const struct sort_key *keys;
     uint32_t key_count;
+    struct radix_item *scratch;
 };
 
 static int compare_items(const void *a, const void *b, void *context)
 {
-    const struct compare_context *compare = context;
+    const struct sort_context *sort = context;
     uint32_t row_a = (uint32_t)((const struct radix_item *)a)->value;
     uint32_t row_b = (uint32_t)((const struct radix_item *)b)->value;
-    int order = row_compare(compare->batch, row_a, compare->batch, row_b, compare->keys,
-                            compare->key_count);
+    int order = row_compare(sort->batch, row_a, sort->batch, row_b, sort->keys, sort->key_count);
     /* Equal rows keep their order, whatever qsort does. */
     return order != 0 ? order : (row_a > row_b) - (row_a < row_b);
+}
+
+/* Whether rows with this prefix have the same value. A NULL may share its prefix with a number. */
+static bool prefix_is_all(const struct column *column, uint64_t prefix)
+{
+    bool is_text = column->type.kind == TYPE_TEXT;
+    bool may_be_null = column->nulls != NULL && (prefix == 0 || prefix == UINT64_MAX);
+    return !is_text && !type_is_list(column->type) && !may_be_null;
+}
+
+/* Equal rows stand in the order of their numbers, however they were given. */
+static void sort_numbers(struct sort_context *sort, struct radix_item *items, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        items[i].key = items[i].value;
+    }
+    radix_sort(items, sort->scratch, count);
+}
+
+/* Depth: the number of keys. */
+static void sort_items(struct sort_context *sort, struct radix_item *items, uint32_t count,
+                       uint32_t key)
+{
+    const struct column *column = &sort->batch->columns[sort->keys[key].column];
+    for (uint32_t i = 0; i < count; i++) {
+        items[i].key = key_prefix(column, (uint32_t)items[i].value, &sort->keys[key]);
+    }
+    radix_sort(items, sort->scratch, count);
+    for (uint32_t start = 0, end; start < count; start = end) {
+        uint64_t prefix = items[start].key;
+        end = start + 1;
+        while (end < count && items[end].key == prefix) {
+            end++;
+        }
+        if (end - start == 1) continue;
+        if (!prefix_is_all(column, prefix)) {
+            qsort_r(items + start, end - start, sizeof *items, compare_items, sort);
+        } else if (key + 1 < sort->key_count) {
+            sort_items(sort, items + start, end - start, key + 1);
+        } else {
+            sort_numbers(sort, items + start, end - start);
+        }
+    }
 }
 
 bool row_sort(const struct batch *batch, const struct sort_key *keys, uint32_t key_count,
@@ -101,21 +145,11 @@ bool row_sort(const struct batch *batch, const struct sort_key *keys, uint32_t k
     struct radix_item *items =
         arena_alloc(arena, sizeof *items * count * 2, alignof(struct radix_item));
     if (items == NULL) return false;
-    const struct column *first = &batch->columns[keys[0].column];
     for (uint32_t i = 0; i < count; i++) {
-        items[i] = (struct radix_item){key_prefix(first, rows[i], &keys[0]), rows[i]};
+        items[i].value = rows[i];
     }
-    radix_sort(items, items + count, count);
-    struct compare_context context = {batch, keys, key_count};
-    for (uint32_t start = 0, end; start < count; start = end) {
-        end = start + 1;
-        while (end < count && items[end].key == items[start].key) {
-            end++;
-        }
-        if (end - start > 1) {
-            qsort_r(items + start, end - start, sizeof *items, compare_items, &context);
-        }
-    }
+    struct sort_context sort = {batch, keys, key_count, items + count};
+    sort_items(&sort, items, count, 0);
     for (uint32_t i = 0; i < count; i++) {
         rows[i] = (uint32_t)items[i].value;
     }

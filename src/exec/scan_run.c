@@ -1,14 +1,17 @@
-/* scan_run.c - a chunk is parsed once, and every pipeline runs over the same parsed batches. */
+/* scan_run.c - a chunk is parsed once, and every pipeline runs over the same parsed batches, less
+ * the rows that conditions they have in common leave out. */
 #include "exec/scan_run.h"
 
 #include "base/arena.h"
 #include "data/csv_split.h"
+#include "exec/shared_filter.h"
 
 struct scan_run {
     struct column_loader loader; /* First: the pipelines see only this. */
     struct scan_run_options options;
     struct chunk_scan *scan;
     struct pipeline_run **pipelines;
+    struct shared_filter *filter;
     struct arena arena;
 };
 
@@ -36,7 +39,11 @@ static status scan_run_init(struct scan_run *run, uint32_t *out_culprit, struct 
                                 options->shard_counts[pipeline->target], options->budget,
                                 &run->pipelines[i], err));
     }
-    return STATUS_OK;
+    struct shared_filter_options filter = {.runs = run->pipelines,
+                                           .run_count = scan->pipeline_count,
+                                           .finished = options->finished,
+                                           .budget = options->budget};
+    return shared_filter_create(&filter, &run->arena, &run->filter, out_culprit, err);
 }
 
 status scan_run_create(const struct scan_run_options *options, struct scan_run **out_run,
@@ -59,6 +66,7 @@ status scan_run_create(const struct scan_run_options *options, struct scan_run *
 void scan_run_destroy(struct scan_run *run)
 {
     if (run == NULL) return;
+    shared_filter_destroy(run->filter);
     for (uint32_t i = 0; run->pipelines != NULL && i < run->options.scan->pipeline_count; i++) {
         pipeline_run_destroy(run->pipelines[i]);
     }
@@ -78,9 +86,12 @@ status scan_run_chunk(struct scan_run *run, const struct chunk *chunk, uint32_t 
         *out_culprit = SCAN_RUN_ITSELF;
         TRY(chunk_scan_next(run->scan, &batch, &selection, &more, err));
         if (!more) return STATUS_OK;
+        TRY(shared_filter_run(run->filter, &batch, selection, &run->loader, out_culprit, err));
         for (uint32_t i = 0; i < run->options.scan->pipeline_count; i++) {
+            struct selection left = shared_filter_left(run->filter, i);
             *out_culprit = i;
-            TRY(pipeline_run_push(run->pipelines[i], &batch, selection, &run->loader, err));
+            TRY(pipeline_run_push_left(run->pipelines[i], &batch, left, selection.count,
+                                       &run->loader, err));
         }
     }
 }

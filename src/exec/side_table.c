@@ -5,27 +5,152 @@
 #include "base/assert.h"
 #include "exec/key_hash.h"
 
-enum { SLICE_ROWS = 2048 };
+enum {
+    SLICE_ROWS = 2048,
+    SIEVE_BITS_PER_ROW = 16,      /* By hash: one key in sixteen gets through by mistake. */
+    SIEVE_RANGE_PER_ROW = 1024,   /* By value: how thinly keys may be spread over their range, */
+    SIEVE_RANGE_ALWAYS = 1 << 20, /* a range that is always narrow enough (128 KiB of bits), */
+    SIEVE_RANGE_MOST = 1 << 27,   /* and the widest. */
+    PROBE_AHEAD = 8,
+    FAR_SLOTS = 1 << 12,
+};
 
-static void insert(const struct side_table *table, uint64_t *slots, uint32_t *next, uint64_t hash,
-                   uint32_t row)
+/* ---- keys that fit a word ---- */
+
+static bool is_number(const struct column *column)
+{
+    return column->type.kind == TYPE_INT || column->type.kind == TYPE_DECIMAL ||
+           column->type.kind == TYPE_DATE || column->type.kind == TYPE_TIMESTAMP;
+}
+
+enum { WORD_TEXT_MAX = 7 };
+
+/* The bytes and, above them, how many there are. */
+static uint64_t text_word(struct text text)
+{
+    uint64_t word = (uint64_t)text.size << 56;
+    if (text.size >= 4) {
+        uint32_t first, last;
+        memcpy(&first, text.bytes, sizeof first);
+        memcpy(&last, text.bytes + text.size - sizeof last, sizeof last);
+        return word | first | (uint64_t)last << 8 * (text.size - sizeof last);
+    }
+    for (uint32_t i = 0; i < text.size; i++) {
+        word |= (uint64_t)(unsigned char)text.bytes[i] << 8 * i;
+    }
+    return word;
+}
+
+/* Different for different keys; not for texts that are too long. */
+static uint64_t key_word(const struct column *keys, uint32_t row)
+{
+    return keys->type.kind == TYPE_TEXT ? text_word(keys->texts[row]) : (uint64_t)keys->ints[row];
+}
+
+static bool fits_word(const struct column *keys, uint32_t row)
+{
+    return keys->type.kind != TYPE_TEXT || keys->texts[row].size <= WORD_TEXT_MAX;
+}
+
+static bool find_words(const struct batch *rows, uint32_t key_count)
+{
+    if (key_count != 1) return false;
+    const struct column *keys = &rows->columns[0];
+    if (keys->type.kind != TYPE_TEXT) return is_number(keys);
+    for (uint32_t row = 0; row < rows->row_count; row++) {
+        if (!column_is_null(keys, row) && !fits_word(keys, row)) return false;
+    }
+    return true;
+}
+
+/* ---- building ---- */
+
+static void insert(const struct side_table *table, struct side_slot *slots, uint32_t *next,
+                   uint64_t hash, uint32_t row)
 {
     size_t mask = table->slot_count - 1;
     for (size_t place = hash & mask;; place = (place + 1) & mask) {
-        uint64_t slot = slots[place];
-        if (slot == 0) {
-            slots[place] = (hash >> 32 << 32) | (row + 1);
+        uint64_t tag = slots[place].tag;
+        if (tag == 0) {
+            slots[place].tag = (hash >> 32 << 32) | (row + 1);
+            if (table->has_words) slots[place].word = key_word(&table->rows.columns[0], row);
             return;
         }
-        uint32_t other = (uint32_t)slot - 1;
-        if (slot >> 32 == hash >> 32 &&
+        uint32_t other = (uint32_t)tag - 1;
+        if (tag >> 32 == hash >> 32 &&
             key_equal(&table->rows, table->key_columns, row, &table->rows, table->key_columns,
                       other, table->key_count)) {
             next[row] = other;
-            slots[place] = (hash >> 32 << 32) | (row + 1);
+            slots[place].tag = (hash >> 32 << 32) | (row + 1);
             return;
         }
     }
+}
+
+/* ---- the sieve ---- */
+
+/* Whether the only key is a number from a range that is narrow for so many rows. */
+static bool find_range(const struct batch *rows, uint32_t key_count, int64_t *out_lowest,
+                       uint64_t *out_last)
+{
+    const struct column *keys = &rows->columns[0];
+    if (key_count != 1 || !is_number(keys)) return false;
+    int64_t lowest = INT64_MAX;
+    int64_t highest = INT64_MIN;
+    for (uint32_t row = 0; row < rows->row_count; row++) {
+        if (column_is_null(keys, row)) continue;
+        if (keys->ints[row] < lowest) lowest = keys->ints[row];
+        if (keys->ints[row] > highest) highest = keys->ints[row];
+    }
+    if (lowest > highest) return false;
+    *out_lowest = lowest;
+    *out_last = (uint64_t)highest - (uint64_t)lowest;
+    uint64_t most = (uint64_t)rows->row_count * SIEVE_RANGE_PER_ROW;
+    if (most < SIEVE_RANGE_ALWAYS) most = SIEVE_RANGE_ALWAYS;
+    if (most > SIEVE_RANGE_MOST) most = SIEVE_RANGE_MOST;
+    return *out_last < most;
+}
+
+static void bit_set(uint64_t *bits, uint64_t number)
+{
+    bits[number / 64] |= (uint64_t)1 << number % 64;
+}
+
+static uint64_t bit_get(const uint64_t *bits, uint64_t number)
+{
+    return bits[number / 64] >> number % 64 & 1;
+}
+
+/* The upper half, as the slots are chosen by the lower one. */
+static uint64_t sieve_place(const struct key_sieve *sieve, uint64_t hash)
+{
+    return hash >> 32 & sieve->last;
+}
+
+static uint64_t *sieve_make(struct side_table *table, struct arena *arena)
+{
+    struct key_sieve *sieve = &table->sieve;
+    sieve->by_value = find_range(&table->rows, table->key_count, &sieve->lowest, &sieve->last);
+    if (!sieve->by_value) {
+        uint64_t bit_count = 4096;
+        while (bit_count < (uint64_t)table->rows.row_count * SIEVE_BITS_PER_ROW) {
+            bit_count *= 2;
+        }
+        if (bit_count > (uint64_t)1 << 32) bit_count = (uint64_t)1 << 32;
+        sieve->last = bit_count - 1;
+    }
+    uint64_t *bits = arena_array(arena, uint64_t, sieve->last / 64 + 1);
+    sieve->bits = bits;
+    return bits;
+}
+
+static void sieve_put(const struct side_table *table, uint64_t *bits, uint64_t hash, uint32_t row)
+{
+    const struct key_sieve *sieve = &table->sieve;
+    uint64_t place = sieve->by_value
+                         ? (uint64_t)table->rows.columns[0].ints[row] - (uint64_t)sieve->lowest
+                         : sieve_place(sieve, hash);
+    bit_set(bits, place);
 }
 
 status side_table_build(struct side_table *table, struct batch rows, uint32_t key_count,
@@ -36,7 +161,7 @@ status side_table_build(struct side_table *table, struct batch rows, uint32_t ke
         slot_count *= 2;
     }
     uint32_t *columns = arena_array(arena, uint32_t, key_count + 1);
-    uint64_t *slots = arena_array(arena, uint64_t, slot_count);
+    struct side_slot *slots = arena_array(arena, struct side_slot, slot_count);
     uint32_t *next = arena_array(arena, uint32_t, (size_t)rows.row_count + 1);
     if (columns == NULL || slots == NULL || next == NULL) return error_memory(err);
     for (uint32_t i = 0; i < key_count; i++) {
@@ -47,7 +172,10 @@ status side_table_build(struct side_table *table, struct batch rows, uint32_t ke
                                  .key_columns = columns,
                                  .slots = slots,
                                  .slot_count = slot_count,
+                                 .has_words = find_words(&rows, key_count),
                                  .next = next};
+    uint64_t *bits = sieve_make(table, arena);
+    if (bits == NULL) return error_memory(err);
     /* From the last row to the first, so that every chain ascends. */
     uint32_t slice[SLICE_ROWS];
     uint64_t hashes[SLICE_ROWS];
@@ -61,6 +189,7 @@ status side_table_build(struct side_table *table, struct batch rows, uint32_t ke
             next[slice[i]] = ROW_NONE;
             if (key_has_null(&table->rows, columns, key_count, slice[i])) continue;
             insert(table, slots, next, hashes[i], slice[i]);
+            sieve_put(table, bits, hashes[i], slice[i]);
         }
         end -= count;
     }
@@ -71,10 +200,10 @@ uint32_t side_table_find(const struct side_table *table, uint64_t hash, const st
                          const uint32_t *columns, uint32_t row)
 {
     size_t mask = table->slot_count - 1;
-    for (size_t place = hash & mask; table->slots[place] != 0; place = (place + 1) & mask) {
-        uint64_t slot = table->slots[place];
-        if (slot >> 32 != hash >> 32) continue;
-        uint32_t found = (uint32_t)slot - 1;
+    for (size_t place = hash & mask; table->slots[place].tag != 0; place = (place + 1) & mask) {
+        uint64_t tag = table->slots[place].tag;
+        if (tag >> 32 != hash >> 32) continue;
+        uint32_t found = (uint32_t)tag - 1;
         if (!key_equal(batch, columns, row, &table->rows, table->key_columns, found,
                        table->key_count)) {
             continue;
@@ -83,4 +212,138 @@ uint32_t side_table_find(const struct side_table *table, uint64_t hash, const st
         return key_has_null(batch, columns, table->key_count, row) ? ROW_NONE : found;
     }
     return ROW_NONE;
+}
+
+/* ---- many rows at once ---- */
+
+/* Writes the selected rows whose key is in the sieve; NULLs are not. */
+static uint32_t sift_values(const struct side_table *table, const struct column *keys,
+                            struct selection selection, uint32_t *out_rows)
+{
+    const struct key_sieve sieve = table->sieve;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        uint64_t place = (uint64_t)keys->ints[row] - (uint64_t)sieve.lowest;
+        bool inside = place <= sieve.last;
+        out_rows[count] = row;
+        count += (uint32_t)(bit_get(sieve.bits, inside ? place : 0) & inside);
+    }
+    if (keys->nulls == NULL) return count;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t row = out_rows[i];
+        out_rows[kept] = row;
+        kept += keys->nulls[row] == 0;
+    }
+    return kept;
+}
+
+static uint32_t sift_hashes(const struct side_table *table, struct side_probe *probe)
+{
+    const struct key_sieve sieve = table->sieve;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < probe->count; i++) {
+        uint64_t hash = probe->hashes[i];
+        probe->rows[count] = probe->rows[i];
+        probe->hashes[count] = hash;
+        count += (uint32_t)bit_get(sieve.bits, sieve_place(&sieve, hash));
+    }
+    return count;
+}
+
+/* The row that a hash's first slot names, if it is not another hash's. */
+static uint32_t first_candidate(const struct side_table *table, uint64_t hash)
+{
+    uint64_t tag = table->slots[hash & (table->slot_count - 1)].tag;
+    return tag != 0 && tag >> 32 == hash >> 32 ? (uint32_t)tag - 1 : ROW_NONE;
+}
+
+/* A large table is far away: keys are asked for some rows ahead, their bytes a little later, so
+ * that the ways overlap. */
+ALWAYS_INLINE void ask_ahead(const struct side_table *table, const struct side_probe *probe,
+                             uint32_t i)
+{
+    if (i + 2 * PROBE_AHEAD >= probe->count) return;
+    const struct column *keys = &table->rows.columns[0];
+    bool is_text = keys->type.kind == TYPE_TEXT;
+    uint32_t named = first_candidate(table, probe->hashes[i + 2 * PROBE_AHEAD]);
+    if (named != ROW_NONE) {
+        __builtin_prefetch(is_text ? (const void *)&keys->texts[named]
+                                   : (const void *)&keys->ints[named]);
+    }
+    named = first_candidate(table, probe->hashes[i + PROBE_AHEAD]);
+    if (is_text && named != ROW_NONE) __builtin_prefetch(keys->texts[named].bytes);
+}
+
+static uint32_t find_word(const struct side_table *table, uint64_t hash, uint64_t word)
+{
+    size_t mask = table->slot_count - 1;
+    for (size_t place = hash & mask; table->slots[place].tag != 0; place = (place + 1) & mask) {
+        if (table->slots[place].tag >> 32 == hash >> 32 && table->slots[place].word == word) {
+            return (uint32_t)table->slots[place].tag - 1;
+        }
+    }
+    return ROW_NONE;
+}
+
+/* Looks up the probe's rows. */
+static void find_all(const struct side_table *table, const struct batch *batch,
+                     const uint32_t *columns, struct side_probe *probe)
+{
+    size_t mask = table->slot_count - 1;
+    bool is_far = table->slot_count > FAR_SLOTS;
+    for (uint32_t i = 0; i < probe->count; i++) {
+        if (is_far && i + 3 * PROBE_AHEAD < probe->count) {
+            __builtin_prefetch(&table->slots[probe->hashes[i + 3 * PROBE_AHEAD] & mask]);
+        }
+        uint64_t hash = probe->hashes[i];
+        uint32_t row = probe->rows[i];
+        if (table->has_words) {
+            const struct column *keys = &batch->columns[columns[0]];
+            bool is_there = !column_is_null(keys, row) && fits_word(keys, row);
+            probe->found[i] = is_there ? find_word(table, hash, key_word(keys, row)) : ROW_NONE;
+        } else {
+            if (is_far) ask_ahead(table, probe, i);
+            probe->found[i] = side_table_find(table, hash, batch, columns, row);
+        }
+    }
+}
+
+void side_table_probe_all(const struct side_table *table, const struct batch *batch,
+                          const uint32_t *columns, struct selection selection,
+                          struct side_probe *out)
+{
+    ASSERT(selection.count <= SIDE_PROBE_ROWS);
+    for (uint32_t i = 0; i < selection.count; i++) {
+        out->rows[i] = selection_row(selection, i);
+    }
+    out->count = selection.count;
+    key_hash(batch, columns, table->key_count, selection, out->hashes);
+    find_all(table, batch, columns, out);
+}
+
+void side_table_probe(const struct side_table *table, const struct batch *batch,
+                      const uint32_t *columns, struct selection selection, struct side_probe *out)
+{
+    ASSERT(selection.count <= SIDE_PROBE_ROWS);
+    if (table->sieve.by_value) {
+        out->count = sift_values(table, &batch->columns[columns[0]], selection, out->rows);
+        key_hash(batch, columns, 1, (struct selection){out->rows, out->count}, out->hashes);
+    } else {
+        for (uint32_t i = 0; i < selection.count; i++) {
+            out->rows[i] = selection_row(selection, i);
+        }
+        out->count = selection.count;
+        key_hash(batch, columns, table->key_count, selection, out->hashes);
+        out->count = sift_hashes(table, out);
+    }
+    find_all(table, batch, columns, out);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < out->count; i++) {
+        out->rows[count] = out->rows[i];
+        out->found[count] = out->found[i];
+        count += out->found[i] != ROW_NONE;
+    }
+    out->count = count;
 }

@@ -8,13 +8,39 @@
 #include "base/error.h"
 #include "data/column.h"
 
+/* Most rows of a large table have no partner in a small one. A bit per key says so before anything
+ * is looked up: by the key itself where that is one number from a narrow range, and then before it
+ * is hashed, else by the hash. */
+struct key_sieve {
+    const uint64_t *bits;
+    uint64_t last;  /* The number of the last bit. */
+    int64_t lowest; /* By value: that of bit 0. */
+    bool by_value;  /* A bit is exactly one key; else several keys may share one. */
+};
+
+struct side_slot {
+    uint64_t tag;  /* hash's upper half << 32 | row + 1; 0: free */
+    uint64_t word; /* The key itself, where `has_words`: it need not be looked at elsewhere. */
+};
+
 struct side_table {
     struct batch rows; /* Borrowed. */
     uint32_t key_count;
     const uint32_t *key_columns; /* 0, 1, 2... */
-    const uint64_t *slots;       /* hash's upper half << 32 | row + 1; 0: free */
+    const struct side_slot *slots;
     size_t slot_count;
+    bool has_words;       /* The key is one number, or one text of at most seven bytes. */
     const uint32_t *next; /* The next row with the same key, ROW_NONE: no more. */
+    struct key_sieve sieve;
+};
+
+/* Room for the rows of one probe and what was found for them. */
+enum { SIDE_PROBE_ROWS = 2048 };
+struct side_probe {
+    uint64_t hashes[SIDE_PROBE_ROWS];
+    uint32_t rows[SIDE_PROBE_ROWS];
+    uint32_t found[SIDE_PROBE_ROWS];
+    uint32_t count;
 };
 
 /* Rows with a NULL key are left out of the hash table: they match nothing. */
@@ -24,5 +50,13 @@ MUST_USE status side_table_build(struct side_table *table, struct batch rows, ui
 /* The first row whose key equals that of `row`, or ROW_NONE; go on with table->next. */
 uint32_t side_table_find(const struct side_table *table, uint64_t hash, const struct batch *batch,
                          const uint32_t *columns, uint32_t row);
+
+/* The same for up to SIDE_PROBE_ROWS rows: those that have a partner, with the first one. */
+void side_table_probe(const struct side_table *table, const struct batch *batch,
+                      const uint32_t *columns, struct selection selection, struct side_probe *out);
+/* The same, and those without a partner too, with ROW_NONE. */
+void side_table_probe_all(const struct side_table *table, const struct batch *batch,
+                          const uint32_t *columns, struct selection selection,
+                          struct side_probe *out);
 
 #endif

@@ -108,20 +108,20 @@ static status check_edge(const struct books_source *source, const struct pipelin
         err, STATUS_INTERNAL,
         "the books don't balance: query %.*s, edge from map %u to fold %u: %llu batches with "
         "%llu rows were sent, %llu with %llu applied; there is no answer, please report this",
-        TEXT_ARGS(source->plan->queries[pipeline->query].name), pipeline->id, pipeline->target,
+        TEXT_ARGS(pipeline->queries), pipeline->id, pipeline->target,
         (unsigned long long)sent->batch_count, (unsigned long long)sent->row_count,
         (unsigned long long)applied->batch_count, (unsigned long long)applied->row_count);
 }
 
-static status incomplete(const struct books_source *source, const struct pipeline *pipeline,
-                         uint64_t expected, uint64_t found, const char *what, struct error *err)
+static status incomplete(const struct pipeline *pipeline, uint64_t expected, uint64_t found,
+                         const char *what, struct error *err)
 {
     return error_set(
         err, STATUS_INTERNAL,
         "the books don't balance: query %.*s, map %u: %llu %s were expected, %llu came; "
         "there is no answer, please report this",
-        TEXT_ARGS(source->plan->queries[pipeline->query].name), pipeline->id,
-        (unsigned long long)expected, what, (unsigned long long)found);
+        TEXT_ARGS(pipeline->queries), pipeline->id, (unsigned long long)expected, what,
+        (unsigned long long)found);
 }
 
 /* What was never sent is missing at both ends of its edge. So the maps are held against what their
@@ -142,9 +142,9 @@ static status check_source(const struct books_source *source, const struct pipel
     }
     uint64_t rows_in = source->account->maps[pipeline->id].rows_in;
     uint64_t sent = source->account->sent[pipeline->id].batch_count;
-    if (rows_in != rows) return incomplete(source, pipeline, rows, rows_in, "rows", err);
+    if (rows_in != rows) return incomplete(pipeline, rows, rows_in, "rows", err);
     if (sent != batches * shard_count) {
-        return incomplete(source, pipeline, batches * shard_count, sent, "batches", err);
+        return incomplete(pipeline, batches * shard_count, sent, "batches", err);
     }
     return STATUS_OK;
 }
@@ -227,7 +227,7 @@ static bool book_stages(const struct books_source *source, struct arena *arena, 
     if (stages == NULL || edges == NULL) return false;
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &plan->pipelines[i];
-        struct text query = plan->queries[pipeline->query].name;
+        struct text query = pipeline->queries;
         stages[i] = (struct book_stage){.query = query,
                                         .kind = "map",
                                         .label = map_label(source, pipeline, arena),
@@ -245,7 +245,7 @@ static bool book_stages(const struct books_source *source, struct arena *arena, 
     }
     for (uint32_t i = 0; i < plan->fold_count; i++) {
         stages[plan->pipeline_count + i] =
-            (struct book_stage){.query = plan->queries[plan->folds[i].query].name,
+            (struct book_stage){.query = plan->folds[i].queries,
                                 .kind = "fold",
                                 .label = plan->folds[i].label,
                                 .id = i,

@@ -72,6 +72,7 @@ struct books {
     double elapsed_seconds;
     double cpu_seconds;
     uint64_t peak_memory_bytes; /* As counted by the budget. */
+    uint64_t spilled_bytes;     /* Written to temporary files. */
     uint32_t thread_count;
     uint64_t bytes_read;
 };

@@ -15,6 +15,7 @@
 #include "io/file.h"
 #include "node/local.h"
 #include "node/sentiment_file.h"
+#include "node/spill_folder.h"
 #include "node/table_files.h"
 #include "sql/compile.h"
 #include "sql/diagnostic.h"
@@ -22,13 +23,15 @@
 enum {
     SOURCE_BYTES_MAX = 4 << 20,
     CHUNK_BYTES = 512 << 10,
+    SIDE_TABLE_SHARE = 4, /* Of the memory limit a side table may take so much at most. */
     FIELD_BYTES_MAX = 64 << 20,
     MEMORY_SHARE_PERCENT = 80,
     NAMES_LIMIT = 256
 };
 
 struct job {
-    struct budget budget;        /* Of everything that grows with the data. */
+    struct budget budget;        /* Of everything that grows with the data, */
+    struct spill_folder spill;   /* and where that goes on when it is short. */
     struct arena arena;          /* Plan and files; not counted: it is bounded by the SQL's size. */
     struct compile_input source; /* The analysis' texts. */
     struct plan *plan;
@@ -37,6 +40,8 @@ struct job {
     uint32_t open_count;
     struct books books;
     struct job_options options;
+    double started; /* Of the clock, and of the processor's. */
+    double cpu_started;
     bool ran;
 };
 
@@ -276,6 +281,13 @@ status job_open(const struct job_options *options, struct job **out_job, struct 
     if (job->options.side_table_limit == 0) {
         job->options.side_table_limit = COMPILE_SIDE_TABLE_LIMIT;
     }
+    /* A side table has to fit together with all the rest. */
+    uint64_t side_most = job->budget.limit_bytes / SIDE_TABLE_SHARE;
+    if (side_most > 0 && job->options.side_table_limit > side_most) {
+        job->options.side_table_limit = side_most;
+    }
+    spill_folder_init(&job->spill,
+                      options->temp_dir != NULL ? options->temp_dir : spill_folder_default());
     arena_init(&job->arena, NULL);
     status result = plan_job(job, err);
     if (result == STATUS_OK) {
@@ -348,22 +360,32 @@ static status give_results(struct job *job, struct local_run *run, const struct 
     return STATUS_OK;
 }
 
-status job_run_with(struct job *job, const struct local_options *extra, struct error *err)
+/* Passes rows on, and remembers that there were some. */
+struct row_watch {
+    struct job_events events; /* As the run sees them. */
+    const struct job_events *outer;
+    bool has_given;
+};
+
+static status watch_rows(void *context, uint32_t query, const struct batch *batch,
+                         struct error *err)
 {
-    ASSERT(job->files != NULL && !job->ran);
-    job->ran = true;
-    double started = clock_seconds();
-    double cpu_started = clock_cpu_seconds();
-    struct local_options options = *extra;
-    options.plan = job->plan;
-    options.files = job->files;
-    options.cancelled = job->options.cancelled;
-    options.thread_count = job->options.thread_count;
-    options.field_limit = job->options.field_limit;
-    options.sentiment = job->sentiment;
-    options.budget = &job->budget;
+    struct row_watch *watch = context;
+    watch->has_given = true;
+    return watch->outer->rows(watch->outer->context, query, batch, err);
+}
+
+static void watch_progress(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    const struct row_watch *watch = context;
+    watch->outer->progress(watch->outer->context, done_bytes, total_bytes);
+}
+
+static status run_once(struct job *job, struct local_options *options, struct error *err)
+{
     struct local_run *run;
-    TRY(local_run_create(&options, &run, err));
+    options->plan = job->plan;
+    TRY(local_run_create(options, &run, err));
     status result = local_run_execute(run, err);
     struct error book_error;
     status booked = local_run_books(run, &job->arena, &job->books, &book_error);
@@ -371,12 +393,58 @@ status job_run_with(struct job *job, const struct local_options *extra, struct e
         *err = book_error;
         result = booked;
     }
-    job->books.elapsed_seconds = clock_seconds() - started;
-    job->books.cpu_seconds = clock_cpu_seconds() - cpu_started;
+    job->books.elapsed_seconds = clock_seconds() - job->started;
+    job->books.cpu_seconds = clock_cpu_seconds() - job->cpu_started;
     job->books.thread_count = job->options.thread_count;
     job->books.peak_memory_bytes = atomic_load(&job->budget.peak_bytes);
-    if (result == STATUS_OK) result = give_results(job, run, options.events, err);
+    job->books.spilled_bytes = atomic_load(&job->spill.written_bytes);
+    if (result == STATUS_OK) result = give_results(job, run, options->events, err);
     local_run_destroy(run);
+    return result;
+}
+
+/* How large a side table becomes is an estimate. When one was larger than memory, the job is
+ * planned anew without any: a join by shards can go on in files. */
+static status run_without_sides(struct job *job, struct local_options *options, struct error *err)
+{
+    const struct plan *planned = job->plan;
+    job->source.side_table_limit = 1;
+    TRY(compile_queries(&job->source, &job->arena, &job->plan, err));
+    ASSERT(job->plan->table_count == planned->table_count);
+    return run_once(job, options, err);
+}
+
+static bool has_side(const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->fold_count; i++) {
+        if (plan->folds[i].is_side) return true;
+    }
+    return false;
+}
+
+status job_run_with(struct job *job, const struct local_options *extra, struct error *err)
+{
+    ASSERT(job->files != NULL && !job->ran);
+    job->ran = true;
+    job->started = clock_seconds();
+    job->cpu_started = clock_cpu_seconds();
+    struct row_watch watch = {.events = *extra->events, .outer = extra->events};
+    watch.events.context = &watch;
+    watch.events.rows = watch_rows;
+    if (extra->events->progress != NULL) watch.events.progress = watch_progress;
+    struct local_options options = *extra;
+    options.events = &watch.events;
+    options.files = job->files;
+    options.cancelled = job->options.cancelled;
+    options.thread_count = job->options.thread_count;
+    options.field_limit = job->options.field_limit;
+    options.sentiment = job->sentiment;
+    options.budget = &job->budget;
+    options.store = &job->spill.store;
+    status result = run_once(job, &options, err);
+    if (result == STATUS_MEMORY && !watch.has_given && has_side(job->plan)) {
+        result = run_without_sides(job, &options, err);
+    }
     return result;
 }
 

@@ -41,6 +41,7 @@ struct job_options {
     uint32_t setting_count;
     uint32_t thread_count;        /* 0: one per core. */
     uint64_t memory_limit;        /* Bytes; 0: 80 % of RAM. */
+    const char *temp_dir;         /* For what memory cannot hold; NULL: $TMPDIR or /var/tmp. */
     uint32_t chunk_bytes;         /* 0: the default. */
     uint64_t side_table_limit;    /* Of joins, in bytes; 0: the default. */
     uint32_t field_limit;         /* Largest field in bytes; 0: 64 MiB. */

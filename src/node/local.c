@@ -71,13 +71,13 @@ status local_run_memory(const struct local_run *run, const char *who, struct err
         who, limit, units[unit]);
 }
 
-status local_run_blame(const struct local_run *run, uint32_t query, const char *where,
+status local_run_blame(const struct local_run *run, struct text queries, const char *where,
                        struct error *err)
 {
-    struct text name = run->plan->queries[query].name;
-    if (err->code != STATUS_MEMORY) return error_prefix(err, "query %.*s", TEXT_ARGS(name));
+    if (err->code != STATUS_MEMORY) return error_prefix(err, "query %.*s", TEXT_ARGS(queries));
     char who[512];
-    (void)snprintf(who, sizeof who, "query %.*s, %s", TEXT_ARGS(name), where); /* Cut at the end. */
+    (void)snprintf(who, sizeof who, "query %.*s, %s", TEXT_ARGS(queries),
+                   where); /* Cut at the end. */
     return local_run_memory(run, who, err);
 }
 
@@ -158,7 +158,7 @@ static status feed_push(struct fold_feed *feed, uint64_t number, const struct ba
     }
     arena_done(&arena);
     if (result != STATUS_OK) {
-        return local_run_blame(feed->run, feed->pipeline->query,
+        return local_run_blame(feed->run, feed->pipeline->queries,
                                local_run_place(feed->run, feed->pipeline), err);
     }
     if (local_run_stops(feed->run)) return error_set(err, STATUS_CANCELLED, "interrupted");
@@ -198,7 +198,7 @@ static void feed_shard(struct local_run *run, uint64_t item, void *context)
     if (result != STATUS_OK) {
         const char *place =
             feed.pipeline_run == NULL ? local_run_place(run, pipeline) : source->fold->label;
-        if (!feed.explained) (void)local_run_blame(run, pipeline->query, place, &err);
+        if (!feed.explained) (void)local_run_blame(run, pipeline->queries, place, &err);
         local_run_fail(run, &err);
     }
     if (feed.pipeline_run != NULL) {
@@ -221,7 +221,7 @@ static void finish_shard(struct local_run *run, uint64_t item, void *context)
     struct fold_run *fold_run = context;
     struct error err;
     if (fold_shard_finish(fold_run->shards[item], &err) != STATUS_OK) {
-        (void)local_run_blame(run, fold_run->fold->query, fold_run->fold->label, &err);
+        (void)local_run_blame(run, fold_run->fold->queries, fold_run->fold->label, &err);
         local_run_fail(run, &err);
     }
 }
@@ -277,7 +277,7 @@ static status check_inputs(struct local_run *run, const struct fold *fold, struc
     return error_set(err, STATUS_INTERNAL,
                      "the books don't balance: query %.*s: %zu batches wait for one that never "
                      "came; the rows printed are void, please report this",
-                     TEXT_ARGS(run->plan->queries[fold->query].name), stream->pending_count);
+                     TEXT_ARGS(fold->queries), stream->pending_count);
 }
 
 static status check_balance(struct local_run *run, struct error *err)
@@ -320,7 +320,7 @@ static status finish_fold(struct local_run *run, struct fold_run *fold_run, stru
     if (fold_run->fold->is_scalar) {
         status result = fold_shard_scalar(fold_run->shards[0], &run->scalars[id], err);
         if (result != STATUS_OK) {
-            return local_run_blame(run, fold_run->fold->query, fold_run->fold->label, err);
+            return local_run_blame(run, fold_run->fold->queries, fold_run->fold->label, err);
         }
     }
     return STATUS_OK;
@@ -363,7 +363,8 @@ static status fold_run_init(struct local_run *run, const struct fold *fold, stru
     for (uint32_t i = 0; i < shard_count; i++) {
         pthread_mutex_init(&fold_run->locks[i], NULL);
         fold_run->shard_count = i + 1;
-        TRY(fold_shard_create(fold, run->options.budget, &fold_run->shards[i], err));
+        TRY(fold_shard_create(fold, run->options.budget, run->options.store, &fold_run->shards[i],
+                              err));
     }
     const struct plan *plan = run->plan;
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
@@ -418,7 +419,7 @@ static status local_run_init(struct local_run *run, struct error *err)
     }
     for (uint32_t i = 0; i < plan->fold_count; i++) {
         if (fold_run_init(run, &plan->folds[i], err) != STATUS_OK) {
-            return local_run_blame(run, plan->folds[i].query, plan->folds[i].label, err);
+            return local_run_blame(run, plan->folds[i].queries, plan->folds[i].label, err);
         }
     }
     return STATUS_OK;
@@ -470,7 +471,7 @@ status local_run_result(struct local_run *run, uint32_t query, struct fold_sink 
     if (fold_run->stream != NULL) return STATUS_OK; /* Its rows are out already. */
     status result = fold_shard_emit(fold_run->shards[0], sink, err);
     if (result == STATUS_MEMORY) {
-        result = local_run_blame(run, query, fold_run->fold->label, err);
+        result = local_run_blame(run, run->plan->queries[query].name, fold_run->fold->label, err);
     }
     release_fold(fold_run);
     return result;

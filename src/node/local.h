@@ -20,6 +20,7 @@
 #include "plan/plan.h"
 
 struct local_run;
+struct spill_store;
 
 /* What a test does to a batch on its way. */
 enum tamper { TAMPER_NONE, TAMPER_LOSE, TAMPER_DOUBLE, TAMPER_ALTER, TAMPER_FORGET };
@@ -34,6 +35,7 @@ struct local_options {
     uint32_t field_limit;
     const struct sentiment_model *sentiment; /* NULL: the one in the program. */
     struct budget *budget;
+    struct spill_store *store; /* Where folds go on when the budget is short; NULL: nowhere. */
     /* For tests; NULL otherwise. Called for every batch between its two ends. */
     enum tamper (*tamper)(uint32_t pipeline, uint32_t shard, uint64_t number);
     /* For tests: batches wait until their producers are done and are then applied in an order made

@@ -50,7 +50,7 @@ MUST_USE status local_run_status(struct local_run *run, struct error *err);
 bool local_run_stops(struct local_run *run);
 /* Says which query failed; when memory is out, also in which stage and what helps. The code is
  * returned for convenience: a thread that hands `err` to local_run_fail has no use for it. */
-status local_run_blame(const struct local_run *run, uint32_t query, const char *where,
+status local_run_blame(const struct local_run *run, struct text queries, const char *where,
                        struct error *err);
 /* The same for memory that ran out elsewhere; `who` begins the message. */
 status local_run_memory(const struct local_run *run, const char *who, struct error *err);

@@ -73,7 +73,7 @@ static status scan_blame(const struct local_run *run, const struct scan *scan, u
 {
     if (culprit == SCAN_RUN_ITSELF) return scan_memory(run, scan, err);
     const struct pipeline *pipeline = &run->plan->pipelines[scan->pipelines[culprit]];
-    return local_run_blame(run, pipeline->query, local_run_place(run, pipeline), err);
+    return local_run_blame(run, pipeline->queries, local_run_place(run, pipeline), err);
 }
 
 static status scan_worker_init(struct local_run *run, const struct scan *scan,
@@ -116,8 +116,9 @@ status local_run_flush(struct local_run *run, const struct pipeline *pipeline,
         buf_reset(&outputs[shard].bytes);
     }
     /* What goes wrong behind the edge may be the reader's of a stream: that is no query's fault. */
-    if (!flushed || result == STATUS_MEMORY) {
-        return local_run_blame(run, pipeline->query, local_run_place(run, pipeline), err);
+    bool is_streamed = run->folds[pipeline->target].stream != NULL;
+    if (!flushed || result == STATUS_MEMORY || (result == STATUS_IO && !is_streamed)) {
+        return local_run_blame(run, pipeline->queries, local_run_place(run, pipeline), err);
     }
     return result;
 }

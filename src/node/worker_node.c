@@ -17,6 +17,7 @@
 #include "io/note_file.h"
 #include "node/node_core.h"
 #include "node/sentiment_file.h"
+#include "node/spill_folder.h"
 #include "role/mapper.h"
 #include "role/worker.h"
 #include "wire/message.h"
@@ -35,6 +36,7 @@ enum {
 struct worker_node {
     struct node_core core;
     struct worker *worker;
+    struct spill_folder spill; /* In the worker's own folder. */
     struct log_files *logs;
     struct note_file *notes;
     struct mailbox *tasks; /* Of struct map_task pointers. */
@@ -231,9 +233,13 @@ static status make_worker(struct worker_node *node, struct error *err)
     }
     const struct sentiment_model *sentiment;
     TRY(sentiment_file_read(config->sentiment_model, &node->core.arena, &sentiment, err));
+    spill_folder_init(&node->spill, node->core.folder);
+    node->spill.alive = on_alive;
+    node->spill.alive_context = node;
     struct worker_config options = {
         .name = text_of(self->name),
         .sentiment = sentiment,
+        .store = &node->spill.store,
         .maps = self->maps,
         .folds = self->folds,
         .work_queue_count = config->work_queues,

@@ -43,6 +43,38 @@ const struct expr *expr_call(struct arena *arena, enum function_id function, str
     return expr;
 }
 
+const struct expr *expr_renumber(struct arena *arena, const struct expr *expr,
+                                 const uint32_t *columns, const uint32_t *folds)
+{
+    struct expr *copy;
+    switch (expr->kind) {
+    case EXPR_CONSTANT:
+        return expr;
+    case EXPR_COLUMN:
+        if (columns == NULL) return expr;
+        return expr_column(arena, columns[expr->column], expr->type);
+    case EXPR_SCALAR:
+        if (folds == NULL) return expr;
+        copy = arena_new(arena, struct expr);
+        if (copy == NULL) return NULL;
+        *copy = *expr;
+        copy->fold = folds[expr->fold];
+        return copy;
+    case EXPR_CALL:
+        break;
+    }
+    const struct expr **args = arena_array(arena, const struct expr *, expr->arg_count + 1);
+    copy = arena_new(arena, struct expr);
+    if (args == NULL || copy == NULL) return NULL;
+    for (uint32_t i = 0; i < expr->arg_count; i++) {
+        args[i] = expr_renumber(arena, expr->args[i], columns, folds);
+        if (args[i] == NULL) return NULL;
+    }
+    *copy = *expr;
+    copy->args = args;
+    return copy;
+}
+
 /* --- Comparing. --- */
 
 static bool value_equal(const struct value *a, const struct value *b, struct type type)
@@ -54,7 +86,8 @@ static bool value_equal(const struct value *a, const struct value *b, struct typ
     case TYPE_BOOL:
         return a->truth == b->truth;
     case TYPE_DOUBLE:
-        return a->number == b->number || (a->number != a->number && b->number != b->number);
+        /* Bit by bit: 0.0 and -0.0 are equal, and what comes of them need not be. */
+        return memcmp(&a->number, &b->number, sizeof a->number) == 0;
     case TYPE_TEXT:
         return text_equal(a->text, b->text);
     default:

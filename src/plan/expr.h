@@ -55,6 +55,11 @@ const struct expr *expr_constant(struct arena *arena, struct value value, struct
 const struct expr *expr_call(struct arena *arena, enum function_id function, struct type type,
                              const struct expr *const *args, uint32_t arg_count);
 
+/* The same with other numbers: column i becomes columns[i], the scalar of fold i that of folds[i];
+ * NULL: these stay. NULL when the arena is full. */
+const struct expr *expr_renumber(struct arena *arena, const struct expr *expr,
+                                 const uint32_t *columns, const uint32_t *folds);
+
 bool expr_equal(const struct expr *a, const struct expr *b);
 /* Whether evaluation can end in an error (overflow, a bad cast): such a predicate keeps its place.
  */

@@ -1,7 +1,8 @@
 /* function.c - the table of functions, operators and aggregates.
  *
  * Functions stand in the order of their names' first mention; signatures of one name follow each
- * other, the more special first. Operators have a grammar of their own: the table only prices them.
+ * other, the more special first. Operators have a grammar of their own: the table only prices them,
+ * and so it does with what nobody can write.
  */
 #include "plan/function.h"
 
@@ -94,6 +95,7 @@ static const struct function operators[] = {
     {"CAST", FUNCTION_CAST, "a", 1, false, '1', 5, true, false},
     {"||", FUNCTION_CONCAT, "t", 2, true, 't', 15, false, false},
     {"LIKE", FUNCTION_LIKE, "tt", 2, false, 'b', 20, false, false},
+    {"strftime_key", FUNCTION_STRFTIME_KEY, "mt", 2, false, '1', 1, false, true},
     {"ILIKE", FUNCTION_ILIKE, "tt", 2, false, 'b', 60, false, false},
 };
 

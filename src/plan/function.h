@@ -78,6 +78,9 @@ enum function_id {
     FUNCTION_SECOND,
     FUNCTION_TIME_OF_DAY, /* of TIMESTAMP: '06:00:00', with a fraction only if there is one */
     FUNCTION_STRFTIME,    /* (DATE or TIMESTAMP, constant format) */
+    /* (DATE or TIMESTAMP, constant format): the same type, with all that the format does not show
+     * cleared, so that equal values are equal texts. Made by the planner only. */
+    FUNCTION_STRFTIME_KEY,
     /* Lists. */
     FUNCTION_LIST_LENGTH,
     FUNCTION_LIST_CONTAINS, /* (list, element) */

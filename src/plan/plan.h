@@ -71,8 +71,16 @@ enum op_kind {
     OP_RANK       /* Only the best rows of each partition, within the batch. */
 };
 
-/* Output of OP_PROBE: the input's columns, then all columns of the side table. Keys are
- * input columns compared with the side table's first key_count columns, NULL matching nothing. */
+/* What OP_PROBE finds, and what it says of it. */
+enum probe_kind {
+    PROBE_JOIN, /* A row for every partner: the input's columns, then all of the side table. */
+    PROBE_SEMI, /* The rows that have a partner, as they are. */
+    PROBE_ROW,  /* As PROBE_JOIN, but instead of the side table's columns the number of its row. */
+    PROBE_FETCH /* key_columns[0] is such a number: the input's columns, then the row's. */
+};
+
+/* Keys are input columns compared with the side table's first key_count columns, NULL matching
+ * nothing. */
 struct op {
     enum op_kind kind;
     struct schema output;
@@ -82,7 +90,7 @@ struct op {
     const uint32_t *key_columns;
     uint32_t key_count;
     bool keep_unmatched; /* LEFT JOIN: a row without partner is kept, with NULLs. */
-    bool semi;           /* At most one output row per input row, without the side's columns. */
+    enum probe_kind probe;
     const struct grouping *grouping;
     const struct ranking *ranking;
 };
@@ -92,7 +100,8 @@ enum source_kind { SOURCE_SCAN, SOURCE_FOLD };
 /* A map stage and the edge it feeds. */
 struct pipeline {
     uint32_t id;
-    uint32_t query;
+    uint32_t query;      /* The first that asked for it, */
+    struct text queries; /* and the names of all, for people: "q1, q3". */
     enum source_kind source_kind;
     uint32_t source; /* Scan or fold. */
     const struct op *ops;
@@ -117,7 +126,8 @@ enum fold_kind {
 
 struct fold {
     uint32_t id;
-    uint32_t query;
+    uint32_t query; /* As in struct pipeline. */
+    struct text queries;
     enum fold_kind kind;
     struct schema input; /* Of each input's edge (FOLD_JOIN: of input 0). */
     struct schema right; /* FOLD_JOIN: of input 1. */
@@ -128,6 +138,7 @@ struct fold {
     bool inner;    /* FOLD_JOIN: rows of input 0 without a partner are left out. */
     bool partitioned; /* FOLD_JOIN: by key hash, where nothing behind it cares about order. */
     const struct grouping *grouping;
+    bool gives_partial; /* FOLD_AGGREGATE: emits partial states, which another one merges on. */
     const struct ranking *ranking;
     uint64_t offset;    /* Rows to leave out at the start, */
     uint64_t limit;     /* and how many to emit then; UINT64_MAX: all. */

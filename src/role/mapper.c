@@ -86,8 +86,8 @@ static status blame(const struct map_task *task, uint32_t culprit, struct error 
     if (culprit == SCAN_RUN_ITSELF) {
         return error_prefix(err, "reading %.*s", TEXT_ARGS(plan->tables[scan->table].name));
     }
-    uint32_t query = plan->pipelines[scan->pipelines[culprit]].query;
-    return error_prefix(err, "query %.*s", TEXT_ARGS(plan->queries[query].name));
+    const struct pipeline *pipeline = &plan->pipelines[scan->pipelines[culprit]];
+    return error_prefix(err, "query %.*s", TEXT_ARGS(pipeline->queries));
 }
 
 static status prepare(struct prepared *prepared, struct map_task *task, struct error *err)

@@ -230,8 +230,8 @@ static bool is_of_our_cluster(struct monitor_turn *turn, struct watch *watch,
     if (is_due) {
         watch->differs_said_ms = turn->now_ms;
         monitor_say(turn, SAY_ERROR,
-                    "event=cluster-file-differs node=%s reason=\"its monitors, lease, patience or "
-                    "beat_period are not ours: it is not heard\"",
+                    "event=cluster-file-differs target=%s reason=\"its monitors, lease, patience "
+                    "or beat_period are not ours: it is not heard\"",
                     watch->name);
     }
     return false;

@@ -55,7 +55,7 @@ void tell_event(struct monitor_turn *turn, enum cluster_event_kind kind, const s
     monitor->has_news = true;
     monitor_say(
         turn, level_of(kind),
-        "event=%s node=%s incarnation=%" PRIu64 " term=%" PRIu64 " number=%" PRIu64 "%s%.128s%s",
+        "event=%s target=%s incarnation=%" PRIu64 " term=%" PRIu64 " number=%" PRIu64 "%s%.128s%s",
         cluster_event_names[kind], watch->name, watch->incarnation, monitor->election.own.number,
         number, text[0] == '\0' ? "" : " text=\"", text, text[0] == '\0' ? "" : "\"");
 }

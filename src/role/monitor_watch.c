@@ -155,7 +155,7 @@ static void drive(struct monitor_turn *turn, struct watch *watch, enum drive_kin
     effect->incarnation = watch->incarnation;
     effect->term = term;
     if (term.number == 0)
-        monitor_say(turn, SAY_INFO, "event=start-monitor node=%s attempt=%" PRIu32, watch->name,
+        monitor_say(turn, SAY_INFO, "event=start-monitor target=%s attempt=%" PRIu32, watch->name,
                     watch->attempts);
     tell_event(turn, HAPPENED_RESTARTING, watch, watch->attempts, "");
 }
@@ -342,7 +342,7 @@ void watch_driven(struct monitor_turn *turn, struct watch *watch, const struct e
         watch->is_awaited = watch->stops_next;
         watch->awaited_ms = 0;
         problem_set(watch, error->text);
-        monitor_say(turn, SAY_WARN, "event=drive-failed node=%s error=\"%s\"", watch->name,
+        monitor_say(turn, SAY_WARN, "event=drive-failed target=%s error=\"%s\"", watch->name,
                     watch->problem);
         if (is_being_started(watch)) start_failed(turn, watch, error->text);
         /* Meanwhile it got well by itself, and perhaps nobody has killed it. */
@@ -400,9 +400,11 @@ void watch_adopt_want(struct monitor_turn *turn, struct watch *watch)
 void watch_describe(const struct watch *watch, struct watched *out)
 {
     bool is_told = watch->state == WATCH_STOPPED && watch->incarnation == 0;
+    /* One that is heard after each start and dies of it is as broken as one that can't be. */
+    bool is_broken = watch->state == WATCH_SUSPECTED && watch->broken_told;
     *out = (struct watched){
         .role = watch->role,
-        .state = watch->state,
+        .state = is_broken ? WATCH_BROKEN : watch->state,
         .incarnation = is_told ? watch->stopped : watch->incarnation,
         .uptime_ms = watch->beat.uptime_ms,
         .silent_ms = watch->silent_ms,

@@ -73,6 +73,14 @@ static bool add_job(struct worker *worker, struct worker_job *job)
     return true;
 }
 
+static struct tombstone *bury(struct worker *worker, struct text id, uint64_t hash)
+{
+    struct tombstone *stone = &worker->tombstones[worker->next_tombstone++ % WORKER_TOMBSTONES];
+    *stone = (struct tombstone){.hash = hash, .until_ms = worker->now_ms + TOMBSTONE_MS};
+    (void)snprintf(stone->id, sizeof stone->id, "%.*s", TEXT_ARGS(id));
+    return stone;
+}
+
 static struct tombstone *remove_job(struct worker *worker, struct worker_job *job,
                                     enum milestone_kind reason, struct effects *effects)
 {
@@ -82,10 +90,7 @@ static struct tombstone *remove_job(struct worker *worker, struct worker_job *jo
         [MILESTONE_REFUSED] = "refused",
         [MILESTONE_EXPIRED] = "expired",
     };
-    struct tombstone *stone = &worker->tombstones[worker->next_tombstone++ % WORKER_TOMBSTONES];
-    *stone =
-        (struct tombstone){.hash = job->map.shape->hash, .until_ms = worker->now_ms + TOMBSTONE_MS};
-    (void)snprintf(stone->id, sizeof stone->id, "%s", job->id);
+    struct tombstone *stone = bury(worker, text_of(job->id), job->map.shape->hash);
     effects_say(effects, SAY_INFO, "event=job-removed job=%s reason=%s", job->id, reasons[reason]);
     worker_history_end(job, reason);
     struct effect *effect = effects_add(effects, EFFECT_LOG_REMOVE);
@@ -297,9 +302,16 @@ static void remove_asked(struct worker *worker, const struct message *message,
     struct worker_job *job = worker_find(worker, message->job);
     bool is_meant =
         job != NULL && (message->manifest == 0 || message->manifest == job->map.shape->hash);
-    if (!is_meant) return;
-    struct tombstone *stone = remove_job(worker, job, reasons[message->remove.reason], effects);
-    stone->cancelled = message->remove.reason == REMOVE_CANCELLED;
+    struct tombstone *stone = NULL;
+    if (is_meant) {
+        stone = remove_job(worker, job, reasons[message->remove.reason], effects);
+    } else if (message->manifest != 0 &&
+               tombstone_find(worker, message->job, message->manifest) == NULL) {
+        /* We have lost it: whoever was told so before the others removed it orders us to take it
+         * back, and his order comes after this. */
+        stone = bury(worker, message->job, message->manifest);
+    }
+    if (stone != NULL) stone->cancelled = message->remove.reason == REMOVE_CANCELLED;
 }
 
 static void receive(struct worker *worker, const struct message *message, struct buf *bytes,

@@ -28,9 +28,13 @@ enum worker_mutation {
     WORKER_SENDS_ONE_MARKER /* Through one work queue only, and takes it for all. */
 };
 
+struct spill_store;
+
 struct worker_config {
     struct text name;
     const struct sentiment_model *sentiment; /* Borrowed; NULL: the program's. */
+    struct spill_store
+        *store; /* Borrowed; where folds go on when memory is short; NULL: nowhere. */
     bool maps;
     bool folds;
     uint32_t work_queue_count;

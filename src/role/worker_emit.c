@@ -96,30 +96,15 @@ static status check_size(const struct worker_job *job, size_t size, struct error
 
 static status add_result(struct emitter *emitter, const struct batch *batch, struct error *err)
 {
-    struct owned_shard *owned = emitter->owned;
-    uint64_t count = owned->result_count;
-    struct buf *grown =
-        memory_resize(NULL, owned->results, count * sizeof *grown, (count + 1) * sizeof *grown);
-    if (grown == NULL) return error_memory(err);
-    owned->results = grown;
-    grown[count] = (struct buf){.budget = &emitter->job->map.budget};
-    owned->result_count = count + 1;
     const struct plan *plan = emitter->job->map.shape->plan;
-    TRY(encode_rows(plan->queries[emitter->query].schema, batch, &grown[count], err));
-    return check_size(emitter->job, grown[count].size + RESULT_HEADROOM, err);
-}
-
-static status emission_grow(struct emission *emission, uint32_t slot_count, struct error *err)
-{
-    if (emission->count < emission->capacity) return STATUS_OK;
-    uint64_t grown = emission->capacity == 0 ? 4 : emission->capacity * 2;
-    struct buf *messages =
-        memory_resize(NULL, emission->messages, emission->capacity * slot_count * sizeof *messages,
-                      grown * slot_count * sizeof *messages);
-    if (messages == NULL) return error_memory(err);
-    emission->messages = messages;
-    emission->capacity = grown;
-    return STATUS_OK;
+    struct buf bytes = {.budget = &emitter->job->map.budget};
+    status result = encode_rows(plan->queries[emitter->query].schema, batch, &bytes, err);
+    if (result == STATUS_OK) {
+        result = check_size(emitter->job, bytes.size + RESULT_HEADROOM, err);
+    }
+    if (result == STATUS_OK) result = shelf_put(&emitter->owned->results, &bytes, err);
+    buf_done(&bytes);
+    return result;
 }
 
 /* One message for each worker that gets something, and one with the copy, the same for all. */
@@ -132,11 +117,6 @@ static status pack_batch(struct emitter *emitter, uint64_t number, struct error 
     struct output_item *own =
         arena_array(&emitter->arena, struct output_item, emitter->item_count + 1);
     if (own == NULL) return error_memory(err);
-    TRY(emission_grow(emission, slot_count, err));
-    struct buf *messages = emission->messages + emission->count * slot_count;
-    for (uint32_t slot = 0; slot < slot_count; slot++) {
-        messages[slot] = (struct buf){.budget = &job->map.budget};
-    }
     emission->count++;
     for (uint32_t slot = 0; slot < slot_count; slot++) {
         struct message message = worker_message(job->worker, MESSAGE_OUTPUT, job);
@@ -153,12 +133,16 @@ static status pack_batch(struct emitter *emitter, uint64_t number, struct error 
             own[message.output.item_count++] = emitter->items[i];
             checksum = hash_combine(checksum, hash_bytes(bytes.bytes, bytes.size));
         }
-        if (message.output.item_count == 0) continue;
-        message.output.checksum = checksum;
-        emission->sums[slot] += lane_hash(number, checksum);
-        message_encode(&message, &messages[slot]);
-        if (messages[slot].failed) return error_memory(err);
-        TRY(check_size(job, messages[slot].size, err));
+        struct buf bytes = {.budget = &job->map.budget};
+        if (message.output.item_count > 0) {
+            message.output.checksum = checksum;
+            emission->sums[slot] += lane_hash(number, checksum);
+            message_encode(&message, &bytes);
+        }
+        status result = bytes.failed ? error_memory(err) : check_size(job, bytes.size, err);
+        if (result == STATUS_OK) result = shelf_put(&emission->messages, &bytes, err);
+        buf_done(&bytes);
+        TRY(result);
     }
     return STATUS_OK;
 }
@@ -254,6 +238,8 @@ static void emitter_done(struct emitter *emitter, uint32_t most_shards)
 
 static status make_emission(struct worker_job *job, struct owned_shard *owned, struct error *err)
 {
+    owned->results = (struct shelf){.budget = &job->map.budget, .store = job->store};
+    owned->emission.messages = owned->results;
     struct emitter emitter = {.sink = {.accept = emit_batch}, .job = job, .owned = owned};
     struct arena arena;
     arena_init(&arena, &job->map.budget);
@@ -300,12 +286,18 @@ static void send_output(struct worker_job *job, const struct owned_shard *owned,
                         uint32_t slot, struct text to, struct effects *effects)
 {
     uint32_t slot_count = job->map.shape->manifest.worker_count + 1;
-    const struct buf *bytes = &owned->emission.messages[number * slot_count + slot];
-    if (bytes->size == 0) return;
-    struct effect *effect = effects_add(effects, EFFECT_SEND);
-    (void)snprintf(effect->to, sizeof effect->to, "%.*s", TEXT_ARGS(to));
-    buf_put(&effect->bytes, bytes->bytes, bytes->size);
-    if (effect->bytes.failed) effects->failed = true;
+    uint64_t place = number * slot_count + slot;
+    if (job->failed || shelf_size(&owned->emission.messages, place) == 0) return;
+    struct buf bytes = {0};
+    struct error err;
+    if (shelf_get(&owned->emission.messages, place, &bytes, &err) == STATUS_OK) {
+        struct effect *effect = effects_add(effects, EFFECT_SEND);
+        (void)snprintf(effect->to, sizeof effect->to, "%.*s", TEXT_ARGS(to));
+        effect->bytes = bytes;
+    } else {
+        buf_done(&bytes);
+        worker_job_fail_fold(job, owned->fold, &err, effects);
+    }
 }
 
 /* What a shard emits for its own worker takes the short way. */
@@ -317,18 +309,20 @@ static void deliver_own(struct worker_job *job, const struct owned_shard *owned,
     struct stream *stream = worker_job_stream(job, kind, owned->fold, owned->shard);
     if (stream == NULL) return;
     for (uint64_t i = 0; i < owned->emission.count && !job->failed; i++) {
-        const struct buf *bytes = &owned->emission.messages[i * slot_count + slot];
+        struct buf bytes = {0};
         struct message message;
         struct error err;
         struct arena arena = {0};
-        struct text text = {(const char *)bytes->bytes, (uint32_t)bytes->size};
-        status result = message_decode(text, &arena, &message, &err);
+        status result = shelf_get(&owned->emission.messages, i * slot_count + slot, &bytes, &err);
+        struct text text = {(const char *)bytes.bytes, (uint32_t)bytes.size};
+        if (result == STATUS_OK) result = message_decode(text, &arena, &message, &err);
         if (result == STATUS_OK) {
             (void)worker_job_output(job, &message.output, effects); /* Old or new, it is in. */
         } else {
             worker_job_fail(job, &err, effects);
         }
         arena_done(&arena);
+        buf_done(&bytes);
     }
     if (job->failed) return;
     struct message_lane_end end = {.kind = kind,
@@ -405,24 +399,32 @@ static const struct owned_shard *find_result(struct worker_job *job, uint32_t qu
 }
 
 static void answer_result(struct worker_job *job, const struct message_fetch *fetch,
-                          struct message_result *result)
+                          struct message_result *result, struct effects *effects)
 {
     const struct owned_shard *owned = find_result(job, fetch->query);
     if (job->failed || owned == NULL || owned->state != SHARD_EMITTED) return;
+    const struct shelf *results = &owned->results;
     struct result_batch *batches =
-        arena_array(&job->worker->arena, struct result_batch, owned->result_count + 1);
+        arena_array(&job->worker->arena, struct result_batch, results->count + 1);
     if (batches == NULL) return; /* As if it were not here: it will be asked for again. */
     result->ready = true;
-    result->total = owned->result_count;
+    result->total = results->count;
     result->batches = batches;
     uint64_t size = 0;
-    for (uint64_t i = fetch->from; i < owned->result_count; i++) {
-        const struct buf *bytes = &owned->results[i];
-        size += bytes->size;
+    for (uint64_t i = fetch->from; i < results->count; i++) {
+        size += shelf_size(results, i);
         if (result->batch_count > 0 && size > fetch->limit_bytes) break;
-        batches[result->batch_count++] = (struct result_batch){
-            .number = i, .bytes = {(const char *)bytes->bytes, (uint32_t)bytes->size}};
+        struct buf bytes = {0};
+        struct error err;
+        status read = shelf_get(results, i, &bytes, &err);
+        struct text text = {NULL, 0};
+        if (read == STATUS_OK) text = arena_text(&job->worker->arena, &bytes);
+        buf_done(&bytes);
+        if (read != STATUS_OK) worker_job_fail_fold(job, owned->fold, &err, effects);
+        if (text.bytes == NULL) break; /* Likewise, or the failure is told. */
+        batches[result->batch_count++] = (struct result_batch){.number = i, .bytes = text};
     }
+    if (result->batch_count == 0 && fetch->from < results->count) result->ready = false;
 }
 
 static void answer_books(struct worker_job *job, const struct message_fetch *fetch,
@@ -449,7 +451,7 @@ void worker_job_fetch(struct worker_job *job, struct text from, const struct mes
     if (fetch->query == job->map.shape->plan->query_count) {
         answer_books(job, fetch, &account, &message.result);
     } else {
-        answer_result(job, fetch, &message.result);
+        answer_result(job, fetch, &message.result, effects);
     }
     worker_send(job->worker, effects, from, &message);
     buf_done(&account);

@@ -42,7 +42,7 @@ static status add_shard(struct worker_job *job, uint32_t fold, uint32_t shard, s
     for (uint32_t i = 0; i < plan->query_count; i++) {
         owned->is_result = owned->is_result || plan->queries[i].result_fold == fold;
     }
-    return fold_shard_create(&plan->folds[fold], &job->map.budget, &owned->rows, err);
+    return fold_shard_create(&plan->folds[fold], &job->map.budget, job->store, &owned->rows, err);
 }
 
 static status add_copy(struct worker_job *job, uint32_t fold, struct error *err)
@@ -54,7 +54,7 @@ static status add_copy(struct worker_job *job, uint32_t fold, struct error *err)
     copy->fold.input = original->output;
     copy->fold.offset = 0;
     copy->fold.limit = UINT64_MAX;
-    return fold_shard_create(&copy->fold, &job->map.budget, &copy->rows, err);
+    return fold_shard_create(&copy->fold, &job->map.budget, job->store, &copy->rows, err);
 }
 
 static status job_init(struct worker_job *job, struct error *err)
@@ -97,31 +97,20 @@ static status job_init(struct worker_job *job, struct error *err)
     return STATUS_OK;
 }
 
-static void emission_done(struct owned_shard *owned, uint32_t slot_count)
+static void emission_done(struct owned_shard *owned)
 {
-    struct emission *emission = &owned->emission;
-    for (uint64_t i = 0; i < emission->count * slot_count; i++) {
-        buf_done(&emission->messages[i]);
-    }
-    memory_free(NULL, emission->messages,
-                emission->capacity * slot_count * sizeof *emission->messages);
-    *emission = (struct emission){.sums = emission->sums};
-    for (uint64_t i = 0; i < owned->result_count; i++) {
-        buf_done(&owned->results[i]);
-    }
-    memory_free(NULL, owned->results, owned->result_count * sizeof *owned->results);
-    owned->results = NULL;
-    owned->result_count = 0;
+    shelf_clear(&owned->emission.messages);
+    shelf_clear(&owned->results);
+    owned->emission.count = 0;
 }
 
 /* Gives back all that grows with the data. */
 static void drop_data(struct worker_job *job)
 {
-    const struct shape *shape = job->map.shape;
     for (uint32_t i = 0; i < job->shard_count; i++) {
         fold_shard_destroy(job->shards[i].rows);
         job->shards[i].rows = NULL;
-        emission_done(&job->shards[i], shape->manifest.worker_count + 1);
+        emission_done(&job->shards[i]);
     }
     for (uint32_t i = 0; i < job->stream_count; i++) {
         number_set_done(&job->streams[i].applied);
@@ -151,6 +140,7 @@ status worker_job_create(struct worker *worker, struct shape *shape, struct work
                 .uses = 1,
                 .destroy = job_destroy},
         .worker = worker,
+        .store = worker->config.store,
         .moved = true,
         .self = shape_worker(shape, worker->config.name),
         .created_ms = worker->now_ms,
@@ -192,7 +182,7 @@ void worker_job_fail_fold(struct worker_job *job, uint32_t fold, struct error *e
                           struct effects *effects)
 {
     const struct plan *plan = job->map.shape->plan;
-    struct text query = plan->queries[plan->folds[fold].query].name;
+    struct text query = plan->folds[fold].queries;
     struct error told;
     if (err->code == STATUS_MEMORY) {
         (void)error_set(&told, STATUS_MEMORY,

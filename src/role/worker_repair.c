@@ -172,19 +172,30 @@ static bool may_be_ready(struct worker_job *job, const struct stream *stream)
     return true;
 }
 
+/* Whether something should be here that is not. */
+static bool is_missed(const struct worker *worker, struct worker_job *job,
+                      const struct stream *stream)
+{
+    if (stream->kind != STREAM_SCAN) return stream->ended || may_be_ready(job, stream);
+    return number_set_missing(&stream->applied, 0) < known_sent(worker, stream);
+}
+
 static void repair(struct worker *worker, struct worker_job *job, struct effects *effects)
 {
     for (uint32_t i = 0; i < job->stream_count; i++) {
         struct stream *stream = &job->streams[i];
         if (stream->complete) continue;
-        if (stream->kind != STREAM_SCAN) {
-            bool asks = stream->ended || may_be_ready(job, stream);
-            if (asks && is_due(worker, stream)) ask_missing(job, stream, effects);
-            continue;
+        if (!is_missed(worker, job, stream)) {
+            /* The wait begins when there is something to wait for, however old the job is by then:
+             * what is on its way for the first time is not asked for. */
+            stream->last_progress_ms = worker->now_ms;
+        } else if (is_due(worker, stream)) {
+            if (stream->kind == STREAM_SCAN) {
+                send_markers(worker, job, stream, effects);
+            } else {
+                ask_missing(job, stream, effects);
+            }
         }
-        uint64_t sent = known_sent(worker, stream);
-        bool is_missing = number_set_missing(&stream->applied, 0) < sent;
-        if (is_missing && is_due(worker, stream)) send_markers(worker, job, stream, effects);
     }
 }
 
@@ -258,7 +269,7 @@ static void fill_status(struct worker *worker, struct worker_job *job,
         const struct owned_shard *owned = worker_job_shard(job, plan->queries[i].result_fold, 0);
         if (owned == NULL || owned->state != SHARD_EMITTED) continue;
         queries[report->query_count++] =
-            (struct query_state){.query = i, .batch_count = owned->result_count};
+            (struct query_state){.query = i, .batch_count = owned->results.count};
     }
     report->scans = scans;
     report->wants = wants;

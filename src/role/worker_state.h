@@ -15,6 +15,7 @@
 #include "exec/fold.h"
 #include "role/mapper.h"
 #include "role/shape.h"
+#include "role/shelf.h"
 #include "role/worker.h"
 #include "wire/account.h"
 
@@ -66,10 +67,9 @@ struct stream {
 
 /* What a finished shard sends, encoded, by number and worker. */
 struct emission {
-    struct buf *messages; /* [number * (worker_count + 1) + slot]: a worker's, or the copy. */
-    uint64_t count;
-    uint64_t capacity;
-    uint64_t *sums; /* By slot. */
+    struct shelf messages; /* [number * (worker_count + 1) + slot]: a worker's, or the copy. */
+    uint64_t count;        /* Of numbers. */
+    uint64_t *sums;        /* By slot. */
 };
 
 enum shard_state { SHARD_OPEN, SHARD_FINISHED, SHARD_EMITTED };
@@ -81,8 +81,7 @@ struct owned_shard {
     enum shard_state state;
     struct fold_shard *rows;
     struct emission emission;
-    struct buf *results; /* Of a result stage: its batches, encoded. */
-    uint64_t result_count;
+    struct shelf results; /* Of a result stage: its batches, encoded. */
     bool is_result;
 };
 
@@ -117,6 +116,7 @@ struct worker_job {
     char id[ROLE_NAME_SIZE];
     uint32_t self; /* Our number in the manifest; worker_count: we only map for it. */
     struct arena arena;
+    struct spill_store *store; /* Where folds go on when memory is short; NULL: nowhere. */
     struct stream *streams;
     uint32_t stream_count;
     struct owned_shard *shards;

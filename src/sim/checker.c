@@ -148,9 +148,12 @@ static const struct proportion {
     [SIM_FULL_QUEUES] = {0, 1200, 20},
     [SIM_WORKER_DEATH] = {10, 60, 20},  /* Its log and the queues have all but what was torn. */
     [SIM_GATEWAY_DEATH] = {40, 60, 20}, /* What was on its way through it, two times. */
-    [SIM_BROKER_DEATH] = {100, 60, 20}, /* What was on the queues: two windows of every scan. */
-    [SIM_PAUSE] = {60, 90, 20},         /* What was delivered to who stands still. */
-    [SIM_LOST_DISK] = {200, 60, 20},    /* All, for each of two disks. */
+    /* What was on the queues or in hand, at each of two deaths: a window of every scan. A job of
+     * some 30 chunks fits into one; so the second death can take what was sent again after the
+     * first. */
+    [SIM_BROKER_DEATH] = {200, 60, 20},
+    [SIM_PAUSE] = {60, 90, 20},      /* What was delivered to who stands still. */
+    [SIM_LOST_DISK] = {200, 60, 20}, /* All, for each of two disks. */
 };
 
 void checker_proportion(struct cluster *cluster)

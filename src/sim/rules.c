@@ -300,7 +300,11 @@ void rules_log(struct sim_node *node, const char *job, struct text record)
         return;
     }
     struct sim_client *client = client_of(cluster, text_of(job));
-    if (client != NULL && owner != owner_of(client)) client->is_squatted = true;
+    if (client != NULL && owner == owner_of(client)) {
+        client->manifest = message.manifest;
+    } else if (client != NULL) {
+        client->is_squatted = true;
+    }
     uint32_t count = sim_disk_job_count(&node->disk);
     if (message.store.order || count < cluster->settings.max_jobs) return;
     world_fail(&cluster->world, "%s takes job %s, and has %u jobs of at most %u", node->name, job,

@@ -67,20 +67,20 @@ static unsigned char *chunk_mark(struct sim_client *client, uint32_t scan, uint6
         at += table_of(client, i)->chunk_count;
     }
     if (at < client->scenario->chunk_count) return &client->seen[at];
-    /* Of another job that has its name, or had it before. */
-    if (client->is_reused || client->is_squatted) return NULL;
     world_fail(&client->cluster->world, "client %u sends a chunk that there is not",
                client->number);
     return NULL;
 }
 
-/* How often chunks are sent is what the profiles promise something about. */
-void sim_client_sent(struct cluster *cluster, struct text job, uint32_t scan, uint64_t number)
+/* How often chunks are sent is what the profiles promise something about; a stranger who has taken
+ * the name of a job that is over sends what he likes. */
+void sim_client_sent(struct cluster *cluster, const struct message *message)
 {
     for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
         struct sim_client *client = &cluster->clients[i];
-        if (!text_equal(text_of(client->job), job)) continue;
-        unsigned char *mark = chunk_mark(client, scan, number);
+        if (!text_equal(text_of(client->job), message->job)) continue;
+        if (message->manifest != client->manifest) continue;
+        unsigned char *mark = chunk_mark(client, message->chunk.scan, message->chunk.number);
         if (mark == NULL) continue;
         client->put_count++;
         if (*mark != 0) client->again_count++;
@@ -292,6 +292,7 @@ static void new_job(struct sim_client *client)
     struct world *world = &client->cluster->world;
     client->submission++;
     client->is_accepted = client->is_leaving = client->is_squatted = false;
+    client->manifest = 0;
     client->cluster->report.job_count++;
     (void)snprintf(client->owner_key, sizeof client->owner_key, "%016llx%016llx",
                    (unsigned long long)random_u64(&world->random),

@@ -10,6 +10,7 @@
 #include "wire/account.h"
 
 struct cluster;
+struct message;
 
 enum { SIM_CLIENT_JOB_SIZE = 32, SIM_CLIENT_QUERIES_MAX = 8 };
 
@@ -34,9 +35,10 @@ struct sim_client {
     uint64_t ended_ms; /* Or gone. */
     bool waits_for_slot;
     bool is_accepted;
-    bool is_leaving;  /* Has said DELETE. */
-    bool is_squatted; /* Somebody else got its job's name where it was free. */
-    bool is_reused;   /* It had another job of this name. */
+    bool is_leaving;   /* Has said DELETE. */
+    bool is_squatted;  /* Somebody else got its job's name where it was free. */
+    bool is_reused;    /* It had another job of this name. */
+    uint64_t manifest; /* Of its job, as the workers have it; 0: none has yet. */
     uint64_t life;
     uint32_t crash_after;
     struct client *role;
@@ -66,7 +68,7 @@ enum sim_kill {
 };
 void sim_client_kill(struct sim_client *client, enum sim_kill how);
 void sim_client_reply(struct sim_client *client, uint64_t request_id, struct api_reply *reply);
-/* A gateway hands the chunk on. */
-void sim_client_sent(struct cluster *cluster, struct text job, uint32_t scan, uint64_t number);
+/* A gateway hands a chunk on. */
+void sim_client_sent(struct cluster *cluster, const struct message *message);
 
 #endif

@@ -177,9 +177,7 @@ static void look_at(struct sim_node *node, const struct effect *effect)
     sim_echo_keep(node, effect, &message);
     bool is_repair = message.kind == MESSAGE_MARKER || message.kind == MESSAGE_ASK;
     if (is_repair) cluster->report.repair_count++;
-    if (message.kind == MESSAGE_CHUNK) {
-        sim_client_sent(cluster, message.job, message.chunk.scan, message.chunk.number);
-    }
+    if (message.kind == MESSAGE_CHUNK) sim_client_sent(cluster, &message);
     world_trace(&cluster->world, "%s: sends %s to %s%s", node->name, message_name(message.kind),
                 effect->to[0] == '\0' ? "work" : effect->to,
                 effect->token != 0 ? " and waits" : "");

@@ -57,47 +57,81 @@ static status aggregate_check(struct binder *binder, const struct ast_expr *ast,
     return STATUS_OK;
 }
 
+/* DISTINCT in the parentheses. Of the least and the greatest it says nothing; the others must agree
+ * on what is distinct, for their rows are grouped by it. */
+static status aggregate_distinct(struct binder *binder, const struct ast_expr *ast,
+                                 struct aggregation *aggregation, struct relation_aggregate *found,
+                                 struct error *err)
+{
+    found->distinct = found->kind == AGGREGATE_COUNT || found->kind == AGGREGATE_SUM ||
+                      found->kind == AGGREGATE_AVG;
+    if (!found->distinct) return STATUS_OK;
+    if (type_is_list(found->input->type)) {
+        return binder_fail(binder, ast->args[0], err, "DISTINCT cannot compare lists");
+    }
+    if (aggregation->distinct == NULL) {
+        const struct ast_expr *arg = ast->args[0];
+        aggregation->distinct = found->input;
+        aggregation->distinct_name =
+            found->input->kind == EXPR_COLUMN
+                ? binder->catalog->columns[found->input->column].name
+                : (struct text){binder->source->text.bytes + arg->offset, arg->size};
+    }
+    if (!expr_equal(aggregation->distinct, found->input)) {
+        return binder_fail(binder, ast->args[0], err,
+                           "DISTINCT of different arguments in one SELECT is not supported; write "
+                           "a sub-query for each and JOIN them");
+    }
+    return STATUS_OK;
+}
+
+/* Name, arguments and DISTINCT of an aggregate as it is written. */
+static status aggregate_read(struct binder *binder, const struct expr_scope *scope,
+                             const struct ast_expr *ast, struct relation_aggregate *found,
+                             struct error *err)
+{
+    uint32_t wanted = found->kind == AGGREGATE_ARG_MIN || found->kind == AGGREGATE_ARG_MAX ? 2 : 1;
+    bool star = ast->arg_count == 1 && ast->args[0]->kind == AST_STAR;
+    if (found->kind == AGGREGATE_COUNT && (star || ast->arg_count == 0)) {
+        found->kind = AGGREGATE_COUNT_ROWS;
+        return STATUS_OK;
+    }
+    if (ast->arg_count != wanted || star) {
+        return sql_error(err, binder->source, ast->offset, "%.*s takes %s", TEXT_ARGS(ast->name),
+                         wanted == 2 ? "two arguments" : "one argument");
+    }
+    struct expr_scope inner = *scope;
+    inner.aggregation = NULL;
+    inner.clause = "an aggregate";
+    inner.alias_count = 0;
+    TRY(bind_expr(binder, &inner, ast->args[0], &found->input, err));
+    if (wanted == 2) TRY(bind_expr(binder, &inner, ast->args[1], &found->by, err));
+    TRY(aggregate_check(binder, ast, found, err));
+    if (!ast->distinct) return STATUS_OK;
+    return aggregate_distinct(binder, ast, scope->aggregation, found, err);
+}
+
+static bool same_argument(const struct expr *a, const struct expr *b)
+{
+    return a == NULL || b == NULL ? a == b : expr_equal(a, b);
+}
+
 static status bind_aggregate(struct binder *binder, const struct expr_scope *scope,
                              const struct ast_expr *ast, enum aggregate_kind kind,
                              const struct expr **out_expr, struct error *err)
 {
-    if (scope->aggregation == NULL) {
+    struct aggregation *aggregation = scope->aggregation;
+    if (aggregation == NULL) {
         return sql_error(err, binder->source, ast->offset, "%.*s cannot stand in %s%s",
                          TEXT_ARGS(ast->name), scope->clause,
                          strcmp(scope->clause, "WHERE") == 0 ? "; use HAVING" : "");
     }
-    if (ast->distinct) {
-        return binder_fail(
-            binder, ast, err,
-            "DISTINCT inside an aggregate is not supported; count the rows of a sub-query "
-            "with SELECT DISTINCT");
-    }
     struct relation_aggregate found = {.kind = kind};
-    uint32_t wanted = kind == AGGREGATE_ARG_MIN || kind == AGGREGATE_ARG_MAX ? 2 : 1;
-    bool star = ast->arg_count == 1 && ast->args[0]->kind == AST_STAR;
-    if (kind == AGGREGATE_COUNT && (star || ast->arg_count == 0)) {
-        found.kind = AGGREGATE_COUNT_ROWS;
-    } else if (ast->arg_count != wanted || star) {
-        return sql_error(err, binder->source, ast->offset, "%.*s takes %s", TEXT_ARGS(ast->name),
-                         wanted == 2 ? "two arguments" : "one argument");
-    } else {
-        struct expr_scope inner = *scope;
-        inner.aggregation = NULL;
-        inner.clause = "an aggregate";
-        inner.alias_count = 0;
-        TRY(bind_expr(binder, &inner, ast->args[0], &found.input, err));
-        if (wanted == 2) TRY(bind_expr(binder, &inner, ast->args[1], &found.by, err));
-        TRY(aggregate_check(binder, ast, &found, err));
-    }
-    struct aggregation *aggregation = scope->aggregation;
+    TRY(aggregate_read(binder, scope, ast, &found, err));
     for (uint32_t i = 0; i < aggregation->count; i++) {
         const struct relation_aggregate *known = &aggregation->items[i];
-        bool same_input = known->input == NULL
-                              ? found.input == NULL
-                              : found.input != NULL && expr_equal(known->input, found.input);
-        bool same_by = known->by == NULL ? found.by == NULL
-                                         : found.by != NULL && expr_equal(known->by, found.by);
-        if (known->kind == found.kind && same_input && same_by) {
+        if (known->kind == found.kind && known->distinct == found.distinct &&
+            same_argument(known->input, found.input) && same_argument(known->by, found.by)) {
             *out_expr = expr_column(binder->arena, known->column,
                                     binder->catalog->columns[known->column].type);
             return *out_expr == NULL ? binder_memory(err) : STATUS_OK;

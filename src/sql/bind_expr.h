@@ -46,6 +46,8 @@ struct aggregation {
     struct relation_aggregate *items;
     uint32_t count;
     size_t capacity;
+    const struct expr *distinct; /* What the DISTINCT ones are of; NULL: there is none. */
+    struct text distinct_name;
 };
 
 struct scope_alias {

@@ -6,11 +6,12 @@
  *
  * All clauses are bound over FROM before any of the chain above it is made: only then all
  * aggregates are known. How FROM is bound and how far a filter sinks into it is the business of
- * bind_from.c.
+ * bind_from.c, what grouping is made of that of bind_group.c.
  */
 #include "sql/bind_select.h"
 
 #include "sql/bind_from.h"
+#include "sql/bind_group.h"
 #include "sql/diagnostic.h"
 
 struct select_state {
@@ -205,22 +206,14 @@ static status bind_group_keys(struct binder *binder, struct select_state *state,
 /* Comes after all clauses are bound: only then all aggregates are known. */
 static status make_grouping(struct binder *binder, struct select_state *state, struct error *err)
 {
-    struct relation *grouping = binder_new_relation(binder, RELATION_AGGREGATE, state->relation);
-    if (grouping == NULL) return binder_memory(err);
-    uint32_t count = state->group_count + state->aggregation.count;
-    grouping->exprs = state->group;
-    grouping->expr_count = state->group_count;
-    grouping->aggregates = state->aggregation.items;
-    grouping->aggregate_count = state->aggregation.count;
-    grouping->columns = arena_array(binder->arena, uint32_t, count + 1);
-    if (grouping->columns == NULL) return binder_memory(err);
-    grouping->column_count = count;
-    memcpy(grouping->columns, state->group_columns, state->group_count * sizeof *grouping->columns);
-    for (uint32_t i = 0; i < state->aggregation.count; i++) {
-        grouping->columns[state->group_count + i] = state->aggregation.items[i].column;
-    }
-    state->relation = grouping;
-    return STATUS_OK;
+    struct group group = {
+        .input = state->relation,
+        .keys = state->group,
+        .key_columns = state->group_columns,
+        .key_count = state->group_count,
+        .aggregation = &state->aggregation,
+    };
+    return bind_group(binder, &group, &state->relation, err);
 }
 
 /* ---- QUALIFY ---- */

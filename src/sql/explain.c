@@ -144,13 +144,14 @@ static void put_probe(const struct plan *plan, const struct op *op, const struct
                       struct buf *out)
 {
     const struct fold *side = &plan->folds[op->side];
-    buf_format(out, "%s side table #%" PRIu32 " (built from ",
-               op->semi             ? "semi-join"
-               : op->keep_unmatched ? "left join"
-                                    : "join",
-               op->side);
+    const char *verbs[] = {[PROBE_JOIN] = op->keep_unmatched ? "left join" : "join",
+                           [PROBE_SEMI] = "semi-join",
+                           [PROBE_ROW] = "find the row of",
+                           [PROBE_FETCH] = "fetch the row of"};
+    buf_format(out, "%s side table #%" PRIu32 " (built from ", verbs[op->probe], op->side);
     put_origins(plan, op->side, out);
     buf_put_u8(out, ')');
+    if (op->probe == PROBE_FETCH) return;
     for (uint32_t i = 0; i < op->key_count; i++) {
         buf_put_string(out, i == 0 ? " on " : " and ");
         put_name(input, op->key_columns[i], out);
@@ -332,8 +333,7 @@ static void draw_pipeline(struct drawing *drawing, const struct pipeline *pipeli
     struct buf *line = &drawing->line;
     const struct plan *plan = drawing->plan;
     line_begin(drawing, " ");
-    buf_format(line, "pipeline #%" PRIu32 " for %.*s", pipeline->id,
-               TEXT_ARGS(plan->queries[pipeline->query].name));
+    buf_format(line, "pipeline #%" PRIu32 " for %.*s", pipeline->id, TEXT_ARGS(pipeline->queries));
     line_end(drawing);
     descend(drawing);
     for (uint32_t i = 0; i < pipeline->op_count; i++) {
@@ -390,8 +390,7 @@ static void draw_fold(struct drawing *drawing, const struct fold *fold)
     const struct plan *plan = drawing->plan;
     struct buf *line = &drawing->line;
     line_begin(drawing, " ");
-    buf_format(line, "fold #%" PRIu32 " for %.*s: ", fold->id,
-               TEXT_ARGS(plan->queries[fold->query].name));
+    buf_format(line, "fold #%" PRIu32 " for %.*s: ", fold->id, TEXT_ARGS(fold->queries));
     put_fold(fold, line);
     buf_format(line, " [%s] — ", shard_words(fold));
     put_uses(plan, fold, line);
@@ -493,7 +492,7 @@ static void json_pipelines(const struct plan *plan, struct buf *words, struct bu
         buf_format(out,
                    "%s\n{\"id\":%" PRIu32 ",\"phase\":%" PRIu32 ",\"query\":", i > 0 ? "," : "",
                    pipeline->id, pipeline->phase + 1);
-        print_json_string(plan->queries[pipeline->query].name, out);
+        print_json_string(pipeline->queries, out);
         buf_format(out, ",\"source\":{\"kind\":\"%s\",\"id\":%" PRIu32 "},\"operators\":[",
                    pipeline->source_kind == SOURCE_SCAN ? "scan" : "fold", pipeline->source);
         for (uint32_t j = 0; j < pipeline->op_count; j++) {
@@ -520,7 +519,7 @@ static void json_folds(const struct plan *plan, struct buf *words, struct buf *o
         buf_format(out,
                    "%s\n{\"id\":%" PRIu32 ",\"phase\":%" PRIu32 ",\"query\":", i > 0 ? "," : "",
                    fold->id, fold->phase + 1);
-        print_json_string(plan->queries[fold->query].name, out);
+        print_json_string(fold->queries, out);
         buf_format(out, ",\"kind\":\"%s\",\"text\":", fold_names[fold->kind]);
         put_fold(fold, words);
         json_words(words, out);
@@ -603,7 +602,7 @@ static void dot_nodes(const struct plan *plan, uint32_t phase, struct buf *words
         const struct pipeline *pipeline = &plan->pipelines[i];
         if (pipeline->phase != phase) continue;
         buf_format(words, "pipeline #%" PRIu32 " for %.*s\n", pipeline->id,
-                   TEXT_ARGS(plan->queries[pipeline->query].name));
+                   TEXT_ARGS(pipeline->queries));
         for (uint32_t j = 0; j < pipeline->op_count; j++) {
             put_op(plan, &pipeline->ops[j], op_input(pipeline, j), words);
             buf_put_u8(words, '\n');
@@ -615,8 +614,7 @@ static void dot_nodes(const struct plan *plan, uint32_t phase, struct buf *words
     for (uint32_t i = 0; i < plan->fold_count; i++) {
         const struct fold *fold = &plan->folds[i];
         if (fold->phase != phase) continue;
-        buf_format(words, "fold #%" PRIu32 " for %.*s\n", fold->id,
-                   TEXT_ARGS(plan->queries[fold->query].name));
+        buf_format(words, "fold #%" PRIu32 " for %.*s\n", fold->id, TEXT_ARGS(fold->queries));
         put_fold(fold, words);
         buf_put_u8(words, '\n');
         put_uses(plan, fold, words);

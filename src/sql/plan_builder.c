@@ -150,7 +150,7 @@ static struct text expr_name(struct planner *planner, const struct schema *input
 }
 
 /* Types come from the place where the batch's columns are made: the last operator or the source. */
-static struct schema stream_schema(const struct planner *planner, const struct stream *stream)
+struct schema stream_schema(const struct planner *planner, const struct stream *stream)
 {
     if (stream->op_count > 0) return stream->ops[stream->op_count - 1].output;
     if (stream->source_kind == SOURCE_SCAN) return planner->catalog->tables[stream->source].schema;
@@ -159,8 +159,8 @@ static struct schema stream_schema(const struct planner *planner, const struct s
 
 /* ---- operators ---- */
 
-static status op_append(struct planner *planner, struct stream *stream, struct op op,
-                        struct error *err)
+status stream_append(struct planner *planner, struct stream *stream, struct op op,
+                     struct error *err)
 {
     struct op *ops = arena_array(planner->arena, struct op, stream->op_count + 1);
     if (ops == NULL) return binder_memory(err);
@@ -206,7 +206,7 @@ status stream_filter(struct planner *planner, struct stream *stream, const struc
     order_conditions(exprs, known + 1);
     op.exprs = exprs;
     op.expr_count = known + 1;
-    return op_append(planner, stream, op, err);
+    return stream_append(planner, stream, op, err);
 }
 
 status stream_wait(struct planner *planner, struct stream *stream, const struct expr *condition,
@@ -271,7 +271,7 @@ static status project_append(struct planner *planner, struct stream *stream, str
         }
         stream->op_count--;
     }
-    return op_append(planner, stream, op, err);
+    return stream_append(planner, stream, op, err);
 }
 
 status stream_project(struct planner *planner, struct stream *stream,
@@ -333,7 +333,7 @@ static status extend(struct planner *planner, struct stream *stream, struct op *
         fields[i] = old ? before.fields[i] : more_fields[i - stream->column_count];
     }
     op->output = (struct schema){.fields = fields, .count = count};
-    TRY(op_append(planner, stream, *op, err));
+    TRY(stream_append(planner, stream, *op, err));
     stream->columns = columns;
     stream->column_count = count;
     return STATUS_OK;
@@ -362,10 +362,10 @@ status stream_probe(struct planner *planner, struct stream *stream, const struct
         .key_columns = probe->key_positions,
         .key_count = probe->key_count,
         .keep_unmatched = probe->keep_unmatched,
-        .semi = probe->semi,
+        .probe = probe->kind,
     };
     struct schema side = planner->folds[probe->side->fold].output;
-    uint32_t more = probe->semi ? 0 : probe->side->column_count;
+    uint32_t more = probe->kind == PROBE_SEMI ? 0 : probe->side->column_count;
     return extend(planner, stream, &op, probe->side->columns, side.fields, more, err);
 }
 
@@ -412,9 +412,8 @@ static status fold_add(struct planner *planner, struct fold fold, uint32_t *out_
     return STATUS_OK;
 }
 
-/* Ends the stream in the fold, as its only input, and begins a new one there. */
-static status stream_end(struct planner *planner, struct stream *stream, struct fold fold,
-                         const uint32_t *columns, uint32_t column_count, struct error *err)
+status stream_end(struct planner *planner, struct stream *stream, struct fold fold,
+                  const uint32_t *columns, uint32_t column_count, struct error *err)
 {
     ASSERT(stream->late_count == 0);
     uint32_t id = 0;
@@ -450,8 +449,8 @@ status stream_collect(struct planner *planner, struct stream *stream, const char
     return stream_end(planner, stream, fold, stream->columns, stream->column_count, err);
 }
 
-static const char *label_of(struct planner *planner, const char *prefix, const struct field *fields,
-                            uint32_t count)
+const char *label_of(struct planner *planner, const char *prefix, const struct field *fields,
+                     uint32_t count)
 {
     struct buf text = {.limit = NAME_PRINTED_MAX};
     if (!buf_reserve(&text, NAME_PRINTED_MAX)) planner->names_failed = true; /* As above. */
@@ -481,11 +480,11 @@ static uint32_t state_fields(const struct aggregate *aggregate, struct text name
         return 1;
     case AGGREGATE_SUM:
     case AGGREGATE_AVG:
-        /* The count of values, then the sum: 128 bits in two halves, or an exact sum's bytes. */
-        fields[0] = integer;
-        fields[1] = exact ? (struct field){.name = name, .type = TYPE(TEXT)} : integer;
-        fields[2] = integer;
-        return exact ? 2 : 3;
+        /* The count of values, then the sum: 128 bits in two halves. One of doubles that is more
+         * than these can hold has its bytes instead. */
+        fields[0] = fields[1] = fields[2] = integer;
+        fields[3] = (struct field){.name = name, .type = TYPE(TEXT)};
+        return exact ? 4 : 3;
     case AGGREGATE_MIN:
     case AGGREGATE_MAX:
         fields[0] = (struct field){.name = name, .type = aggregate->input_type};
@@ -499,7 +498,7 @@ static uint32_t state_fields(const struct aggregate *aggregate, struct text name
     return 0;
 }
 
-enum { STATE_WIDTH_MAX = 3 };
+enum { STATE_WIDTH_MAX = 4 };
 
 static status grouping_build(struct planner *planner, const struct stream *stream,
                              const struct relation *relation, struct grouping **out_grouping,
@@ -557,9 +556,12 @@ status stream_aggregate(struct planner *planner, struct stream *stream,
                         const struct relation *relation, struct error *err)
 {
     struct grouping *grouping = NULL;
+    bool done = false;
     TRY(grouping_build(planner, stream, relation, &grouping, err));
+    TRY(stream_aggregate_by_row(planner, stream, relation, grouping, &done, err));
+    if (done) return STATUS_OK;
     struct op op = {.kind = OP_AGGREGATE, .output = grouping->partial, .grouping = grouping};
-    TRY(op_append(planner, stream, op, err));
+    TRY(stream_append(planner, stream, op, err));
     struct fold fold = {
         .kind = FOLD_AGGREGATE,
         .output = grouping->result,
@@ -627,7 +629,7 @@ status stream_rank(struct planner *planner, struct stream *stream, const struct 
     TRY(ranking_build(planner, stream, relation, &ranking, err));
     struct schema schema = stream_schema(planner, stream);
     struct op op = {.kind = OP_RANK, .output = schema, .ranking = ranking};
-    TRY(op_append(planner, stream, op, err));
+    TRY(stream_append(planner, stream, op, err));
     char prefix[64];
     (void)snprintf(prefix, sizeof prefix, "best %llu",
                    (unsigned long long)ranking->limit); /* Always fits. */

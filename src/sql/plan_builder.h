@@ -52,7 +52,7 @@ struct probe {
     const uint32_t *key_positions;
     uint32_t key_count;
     bool keep_unmatched;
-    bool semi;
+    enum probe_kind kind; /* PROBE_JOIN or PROBE_SEMI. */
 };
 
 /* What a PROJECT will compute: expressions over column numbers, and the number of each result. */
@@ -122,6 +122,23 @@ struct fold_join {
 MUST_USE status stream_fold_join(struct planner *planner, struct stream *left, struct stream *right,
                                  struct fold_join join, struct stream *out_stream,
                                  struct error *err);
+
+/* In plan_side_rows.c: the same as stream_aggregate, by way of rows of a side table, where that is
+ * shorter; *out_done tells. */
+MUST_USE status stream_aggregate_by_row(struct planner *planner, struct stream *stream,
+                                        const struct relation *relation,
+                                        const struct grouping *grouping, bool *out_done,
+                                        struct error *err);
+
+/* What the modules of the builder share. */
+struct schema stream_schema(const struct planner *planner, const struct stream *stream);
+MUST_USE status stream_append(struct planner *planner, struct stream *stream, struct op op,
+                              struct error *err);
+/* Ends the stream in the fold, as its only input, and begins a new one there. */
+MUST_USE status stream_end(struct planner *planner, struct stream *stream, struct fold fold,
+                           const uint32_t *columns, uint32_t column_count, struct error *err);
+const char *label_of(struct planner *planner, const char *prefix, const struct field *fields,
+                     uint32_t count);
 
 /* In planner.c: the fold that holds a scalar sub-query's value. */
 MUST_USE status planner_scalar_fold(struct planner *planner, uint32_t scalar, uint32_t *out_fold,

@@ -125,11 +125,74 @@ static status keep_tables(struct planner *planner, struct plan *plan, struct err
     return STATUS_OK;
 }
 
+/* ---- for whom ---- */
+
+static void mark_scalar(const struct expr *expr, void *context)
+{
+    if (expr->kind == EXPR_SCALAR) ((bool *)context)[expr->fold] = true;
+}
+
+/* The folds that a query's answer comes from. Pipelines stand in the order of their targets. */
+static void mark_folds(const struct planner *planner, uint32_t result_fold, bool *marked)
+{
+    marked[result_fold] = true;
+    for (uint32_t i = planner->pipeline_count; i > 0; i--) {
+        const struct pipeline *pipeline = &planner->pipelines[i - 1];
+        ASSERT(i == planner->pipeline_count || pipeline->target <= pipeline[1].target);
+        if (!marked[pipeline->target]) continue;
+        if (pipeline->source_kind == SOURCE_FOLD) marked[pipeline->source] = true;
+        for (uint32_t j = 0; j < pipeline->op_count; j++) {
+            const struct op *op = &pipeline->ops[j];
+            if (op->kind == OP_PROBE) marked[op->side] = true;
+            for (uint32_t k = 0; k < op->expr_count; k++) {
+                expr_visit(op->exprs[k], mark_scalar, marked);
+            }
+        }
+    }
+}
+
+static status name_add(struct planner *planner, struct text *names, struct text name,
+                       struct error *err)
+{
+    if (names->size == 0) {
+        *names = name;
+        return STATUS_OK;
+    }
+    uint32_t size = names->size + 2 + name.size;
+    char *bytes = arena_array(planner->arena, char, size);
+    if (bytes == NULL) return binder_memory(err);
+    memcpy(bytes, names->bytes, names->size);
+    memcpy(bytes + names->size, ", ", 2);
+    memcpy(bytes + names->size + 2, name.bytes, name.size);
+    *names = (struct text){bytes, size};
+    return STATUS_OK;
+}
+
+static status name_queries(struct planner *planner, const struct plan_query *queries,
+                           uint32_t query_count, struct error *err)
+{
+    bool *marked = arena_array(planner->arena, bool, planner->fold_count + 1);
+    if (marked == NULL) return binder_memory(err);
+    for (uint32_t i = 0; i < query_count; i++) {
+        memset(marked, 0, planner->fold_count);
+        mark_folds(planner, queries[i].result_fold, marked);
+        for (uint32_t j = 0; j < planner->fold_count; j++) {
+            if (!marked[j]) continue;
+            TRY(name_add(planner, &planner->folds[j].queries, queries[i].name, err));
+        }
+    }
+    for (uint32_t i = 0; i < planner->pipeline_count; i++) {
+        planner->pipelines[i].queries = planner->folds[planner->pipelines[i].target].queries;
+    }
+    return STATUS_OK;
+}
+
 status planner_finish(struct planner *planner, struct plan_query *queries, uint32_t query_count,
                       struct plan **out_plan, struct error *err)
 {
     struct plan *plan = arena_new(planner->arena, struct plan);
     if (plan == NULL || planner->names_failed) return binder_memory(err);
+    TRY(name_queries(planner, queries, query_count, err));
     plan->phase_count = find_phases(planner);
     plan->scans = arena_array(planner->arena, struct scan, planner->pipeline_count + 1);
     if (plan->scans == NULL) return binder_memory(err);

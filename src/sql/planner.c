@@ -17,6 +17,8 @@
 #include "base/assert.h"
 #include "sql/bind_expr.h"
 #include "sql/plan_builder.h"
+#include "sql/plan_share.h"
+#include "sql/plan_simplify.h"
 
 enum { TOP_LIMIT_ROWS = 100000 };
 
@@ -298,8 +300,10 @@ static status join_in_fold(struct planner *planner, struct join_sides *sides, co
     TRY(stream_settle(planner, &sides->right, err));
     TRY(project_keys(planner, &sides->right, sides->right_keys, sides->key_count, needed,
                      &positions, err));
-    struct probe probe = {
-        .side = &side, .key_positions = positions, .key_count = sides->key_count, .semi = true};
+    struct probe probe = {.side = &side,
+                          .key_positions = positions,
+                          .key_count = sides->key_count,
+                          .kind = PROBE_SEMI};
     TRY(stream_probe(planner, &sides->right, &probe, err));
     /* Keys first, as the fold wants them. */
     struct projection projection;
@@ -577,7 +581,7 @@ static bool hides_order(const struct relation *relation)
 
 static bool shows_order(const struct relation *relation)
 {
-    return relation->kind == RELATION_SHARED ||
+    return (relation->kind == RELATION_SHARED && !relation->shared->order_is_free) ||
            (relation->kind == RELATION_SORT && relation->sort_count == 0);
 }
 
@@ -712,5 +716,7 @@ status plan_build(struct catalog *catalog, const struct bound_query *queries, ui
         planner.query = i;
         TRY(plan_query(&planner, &queries[i], &planned[i], err));
     }
+    TRY(planner_simplify(&planner, err));
+    TRY(planner_share(&planner, planned, query_count, err));
     return planner_finish(&planner, planned, query_count, out_plan, err);
 }

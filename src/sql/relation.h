@@ -36,6 +36,7 @@ struct relation_aggregate {
     enum aggregate_kind kind;
     const struct expr *input; /* NULL for count(*). */
     const struct expr *by;
+    bool distinct;   /* As written: of each value of `input` once. No relation has such a one. */
     uint32_t column; /* The number its result has. */
 };
 
@@ -50,15 +51,15 @@ enum relation_kind {
     RELATION_RANK,
     RELATION_SORT, /* With no keys: LIMIT in source order. */
     RELATION_UNION,
-    RELATION_SHARED /* A WITH query, used by name. */
+    RELATION_SHARED /* A use of a shared_query. */
 };
 
 struct relation {
     enum relation_kind kind;
     struct relation *input;
     struct relation *right; /* RELATION_JOIN */
-    /* What comes out, in order. For PROJECT, AGGREGATE keys, UNION, SHARED and SCAN these numbers
-     * are new; the others pass their input's on. */
+    /* What comes out, in order. For PROJECT, AGGREGATE keys, UNION, SCAN and a use of a WITH query
+     * these numbers are new; the others pass their input's on. */
     uint32_t *columns;
     uint32_t column_count;
     uint32_t table; /* SCAN: in the catalog. */
@@ -81,11 +82,13 @@ struct relation {
     struct shared_query *shared;
 };
 
-/* A WITH query: bound once, planned once, used by any number of RELATION_SHARED. */
+/* A WITH query, or what is aggregated in two ways: bound once, planned once, used by any number of
+ * RELATION_SHARED. */
 struct shared_query {
     struct text name;
     struct relation *relation;
-    void *planned; /* The planner's. */
+    bool order_is_free; /* No use of it sees the order of its rows. */
+    void *planned;      /* The planner's. */
 };
 
 struct catalog_parameter {

@@ -83,6 +83,15 @@ def is_alive(pid):
     return stat.rsplit(")", 1)[1].split()[0] != "Z"
 
 
+def temporary_files(pid):
+    """What the process has open that has no name."""
+    try:
+        links = [os.readlink(path) for path in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return []
+    return [link for link in links if link.endswith(" (deleted)")]
+
+
 def tail(path, lines=25):
     try:
         text = pathlib.Path(path).read_text(errors="replace")

@@ -134,7 +134,7 @@ def _(world):
     print(f"# it was back after {seconds:.1f} s")
     poll("what hung is gone", lambda: not is_alive(rabbit), 5)
     hung = [line for line in cluster.lines() if line.event == "hung" and line.seconds > since]
-    assert hung and hung[0].fields["node"] == "broker", hung
+    assert hung and hung[0].fields["target"] == "broker", hung
     cluster.expect_clean()
 
 

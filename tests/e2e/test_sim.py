@@ -3,23 +3,16 @@
 
 Method: `millrace sim` runs the roles of a real cluster under a seeded scheduler. Many seeds with all
 kinds of faults; each profile, whose budgets of repair the program checks itself; and every mistake
-that can be planted into the workers, until it is found. The same for monitors. TEST_FULL runs many more seeds. MILLRACE is
-the binary. Prints TAP.
+that can be planted into the workers, until it is found. The same for monitors. Many more seeds are
+those of test_sim_full.py and test_sim_monitors_full.py. MILLRACE is the binary. Prints TAP.
 """
-import os
 import re
-import subprocess
 import sys
-import traceback
 
-MILLRACE = os.path.abspath(os.environ.get("MILLRACE", "build/release/millrace"))
-FULL = os.environ.get("TEST_FULL") == "1"
-TIMEOUT = 850
+from simulation import PROFILES, keeps_promises, main, sim, test
 
-SEEDS = "1..100000" if FULL else "1..2000"
-PROFILE_SEEDS = "1..3000" if FULL else "1..200"
-PROFILES = ["calm", "slow-maps", "full-queues", "worker-death", "gateway-death", "broker-death",
-            "pause", "lost-disk"]
+SEEDS = "1..2000"
+PROFILE_SEEDS = "1..200"
 # Mistake: the profile that finds it. How soon depends on the build, which is part of every job's
 # manifest and so of the way its chunks take; the seeds are many times what it takes.
 MUTATIONS = {
@@ -37,36 +30,16 @@ MUTATION_SEEDS = "1..5000"
 WATCH_MUTATIONS = ["no-lease", "votes-at-once", "no-term", "obeys-any", "orders-any"]
 WATCH_MUTATION_SEEDS = "1..2000"
 
-TESTS = []
-
-
-def test(sentence):
-    def register(function):
-        TESTS.append((sentence, function))
-        return function
-    return register
-
-
-def sim(*words, check):
-    done = subprocess.run([MILLRACE, "sim", *words], capture_output=True, timeout=TIMEOUT,
-                          text=True, errors="replace")
-    if done.returncode != check:
-        raise AssertionError(f"exit {done.returncode}, expected {check}: {words}\n"
-                             f"{done.stdout[-4000:]}\n{done.stderr[-2000:]}")
-    return done.stdout, done.stderr
-
 
 @test(f"all promises are kept for seeds {SEEDS}")
 def _():
-    out, err = sim("--seeds", SEEDS, check=0)
-    assert out == "", out
-    assert re.search(r"[\d,]+ seeds, [\d,]+ jobs", err), err
+    keeps_promises(SEEDS)
 
 
 def profile_test(profile):
     @test(f"profile {profile} stays within its budget")
     def _():
-        sim("--seeds", PROFILE_SEEDS, "--profile", profile, check=0)
+        keeps_promises(PROFILE_SEEDS, "--profile", profile)
 
 
 def mutation_test(mutation, profile):
@@ -87,9 +60,7 @@ for name, where in MUTATIONS.items():
 
 @test(f"monitors keep their promises for seeds {SEEDS}")
 def _():
-    out, err = sim("--monitors", "--seeds", SEEDS, check=0)
-    assert out == "", out
-    assert re.search(r"[\d,]+ seeds, [\d,]+ datagrams", err), err
+    keeps_promises(SEEDS, "--monitors")
 
 
 def watch_mutation_test(mutation):
@@ -133,24 +104,6 @@ def _():
                   ["--monitors", "--profile", "calm"]):
         out, err = sim(*words, check=2)
         assert out == "" and err.startswith("millrace: "), (words, out, err)
-
-
-def main():
-    only = sys.argv[1:]
-    chosen = [(s, f) for s, f in TESTS if not only or any(word in s for word in only)]
-    print(f"1..{len(chosen)}")
-    failed = 0
-    for number, (sentence, function) in enumerate(chosen, 1):
-        try:
-            function()
-            print(f"ok {number} - {sentence}", flush=True)
-        except Exception:  # A test that breaks is a test that fails; the next one still runs.
-            failed += 1
-            print(f"not ok {number} - {sentence}")
-            for line in traceback.format_exc().splitlines()[-25:]:
-                print(f"# {line}")
-            sys.stdout.flush()
-    return 1 if failed else 0
 
 
 if __name__ == "__main__":

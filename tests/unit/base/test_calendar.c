@@ -244,6 +244,54 @@ static void unknown_specifiers_are_refused(void **state)
     assert_true(date_format_check(TEXT_LITERAL("%%")));
 }
 
+/* A timestamp's key: the text stays, and texts are the same where keys are. */
+static void keys_are_the_same_where_texts_are(void **state)
+{
+    (void)state;
+    static const char letters[] = "YmdHMSfyj";
+    static const char *const moments[] = {
+        "0001-01-01 00:00:00",        "2023-12-31 23:59:59.999999", "2024-01-31 00:00:00",
+        "2024-02-29 10:00:00",        "2024-02-29 10:00:01",        "2124-02-29 10:00:00.000001",
+        "2024-03-01 10:20:00.000001", "2025-03-01 10:20:00.5",      "9999-12-31 23:59:59.999999",
+    };
+    enum { LETTERS = sizeof letters - 1, MOMENTS = sizeof moments / sizeof moments[0] };
+    for (uint32_t chosen = 0; chosen < 1u << LETTERS; chosen++) {
+        char bytes[64] = "%%";
+        for (uint32_t i = 0; i < LETTERS; i++) {
+            char part[] = {'.', '%', letters[i], '\0'};
+            if ((chosen >> i & 1) != 0) strcat(bytes, part);
+        }
+        struct text format = text_of(bytes);
+        int64_t mask = 0;
+        int64_t fill = 0;
+        bool has_year = (chosen & 1) != 0;
+        bool needs_year = chosen >> (LETTERS - 2) != 0;
+        assert_int_equal(date_format_fields(format, &mask, &fill), has_year || !needs_year);
+        if (needs_year && !has_year) continue;
+        char texts[MOMENTS][64];
+        int64_t keys[MOMENTS];
+        for (uint32_t i = 0; i < MOMENTS; i++) {
+            int64_t moment = 0;
+            int64_t again = 0;
+            char printed[TIMESTAMP_TEXT_SIZE];
+            char text[64];
+            assert_true(timestamp_parse(text_of(moments[i]), &moment));
+            keys[i] = (moment & mask) | fill;
+            texts[i][date_format(texts[i], 63, format, moment)] = '\0';
+            text[date_format(text, 63, format, keys[i])] = '\0';
+            assert_string_equal(text, texts[i]);
+            size_t size = timestamp_print(printed, keys[i]);
+            assert_true(timestamp_parse((struct text){printed, (uint32_t)size}, &again));
+            assert_int_equal(again, keys[i]);
+            for (uint32_t j = 0; j < i; j++) {
+                assert_int_equal(keys[i] == keys[j], strcmp(texts[i], texts[j]) == 0);
+            }
+        }
+    }
+    int64_t unused = 0;
+    assert_false(date_format_fields(TEXT_LITERAL("%Q"), &unused, &unused));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +301,7 @@ int main(void)
         cmocka_unit_test(timestamps_are_read_printed_and_ordered),
         cmocka_unit_test(formats_are_filled_in),
         cmocka_unit_test(unknown_specifiers_are_refused),
+        cmocka_unit_test(keys_are_the_same_where_texts_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,16 +181,23 @@ static void sums_are_exact_in_any_order_and_cut_anyhow(void **state)
         double expected = model_round(model);
         unsigned char first[EXACT_SUM_BYTES_MAX];
         size_t first_size = 0;
+        bool first_fits = false;
         for (int order = 0; order < 4; order++) {
             struct exact_sum sum = sum_in_parts(&random, values, count, &arena);
             assert_true(bits_of(exact_sum_round(&sum)) == bits_of(expected) ||
                         (expected == 0 && bits_of(exact_sum_round(&sum)) == 0));
             unsigned char bytes[EXACT_SUM_BYTES_MAX];
             size_t size = exact_sum_encode(&sum, bytes);
+            struct exact_sum window = {0};
+            bool fits = exact_sum_fits_window(&sum, &window.window_low, &window.window_high);
+            if (fits)
+                assert_true(bits_of(exact_sum_round(&window)) == bits_of(exact_sum_round(&sum)));
             if (order == 0) {
                 memcpy(first, bytes, size);
                 first_size = size;
+                first_fits = fits;
             }
+            assert_int_equal(fits, first_fits);
             assert_int_equal(size, first_size);
             assert_memory_equal(bytes, first, size);
             shuffle(&random, values, count);

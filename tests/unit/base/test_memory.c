@@ -90,6 +90,41 @@ static void without_a_budget_or_limit_nothing_is_refused(void **state)
     assert_int_equal(budget.peak_bytes, 1 << 20);
 }
 
+/* What a part holds counts in the whole too, and the whole's limit binds the part. */
+static void a_budget_may_be_part_of_another(void **state)
+{
+    (void)state;
+    struct budget whole = {.limit_bytes = 1000};
+    struct budget parts[2] = {{.parent = &whole}, {.limit_bytes = 500, .parent = &whole}};
+    assert_int_equal(budget_limit(NULL), 0);
+    assert_true(budget_room(NULL) == SIZE_MAX);
+    assert_int_equal(budget_limit(&parts[0]), 1000);
+    assert_int_equal(budget_limit(&parts[1]), 500);
+    void *first = memory_alloc(&parts[0], 700);
+    assert_non_null(first);
+    assert_int_equal(whole.used_bytes, 700);
+    assert_int_equal(budget_room(&parts[0]), 300);
+    assert_int_equal(budget_room(&parts[1]), 300);
+    /* Refused by the whole, and nothing of it is left behind in the part. */
+    assert_null(memory_alloc(&parts[1], 400));
+    assert_int_equal(parts[1].used_bytes, 0);
+    assert_int_equal(whole.used_bytes, 700);
+    memory_free(&parts[0], first, 700);
+    assert_null(memory_alloc(&parts[1], 501));
+    void *second = memory_alloc(&parts[1], 200);
+    assert_non_null(second);
+    second = memory_resize(&parts[1], second, 200, 250);
+    assert_non_null(second);
+    assert_int_equal(parts[0].used_bytes, 0);
+    assert_int_equal(parts[1].used_bytes, 250);
+    assert_int_equal(whole.used_bytes, 250);
+    assert_int_equal(whole.peak_bytes, 700);
+    assert_int_equal(budget_room(&parts[1]), 250);
+    memory_free(&parts[1], second, 250);
+    assert_int_equal(whole.used_bytes, 0);
+    memory_return(100, 1);
+}
+
 static void the_switch_lets_exactly_so_many_through(void **state)
 {
     (void)state;
@@ -152,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(budgets_count_what_is_held_and_the_most_ever_held),
         cmocka_unit_test(without_a_budget_or_limit_nothing_is_refused),
+        cmocka_unit_test(a_budget_may_be_part_of_another),
         cmocka_unit_test(the_switch_lets_exactly_so_many_through),
         cmocka_unit_test(threads_share_a_budget_without_losing_a_byte),
     };

@@ -6,6 +6,7 @@
  */
 #include "unit/test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
@@ -166,6 +167,53 @@ static void typing_errors_are_recognised_and_strangers_are_not(void **state)
     assert_null(text_nearest(TEXT_LITERAL("title"), names, 0));
 }
 
+/* Few letters, so that there are many near misses; texts that end where their memory does. */
+static void a_text_is_found_where_memmem_finds_it(void **state)
+{
+    (void)state;
+    struct random random = {1};
+    for (uint32_t round = 0; round < 60000; round++) {
+        uint32_t size = random_below(&random, 90);
+        uint32_t needle_size = random_below(&random, round % 3 == 0 ? 40 : 5);
+        char *bytes = malloc(size + 1);
+        char *needle = malloc(needle_size + 1);
+        assert_non_null(bytes);
+        assert_non_null(needle);
+        memset(bytes, 'a', size + 1);
+        memset(needle, 'a', needle_size + 1);
+        for (uint32_t i = 0; i < size; i++) {
+            bytes[i] = (char)('a' + (random_below(&random, 4) == 0));
+        }
+        for (uint32_t i = 0; i < needle_size; i++) {
+            needle[i] = (char)('a' + (random_below(&random, 4) == 0));
+        }
+        char *exact = realloc(bytes, size == 0 ? 1 : size);
+        struct text text = {exact, size};
+        const char *found = text_find(text, (struct text){needle, needle_size});
+        const char *expected = memmem(exact, size, needle, needle_size);
+        if (size > 0) assert_ptr_equal(found, expected);
+        if (size == 0) assert_int_equal(found != NULL, expected != NULL);
+        free(exact);
+        free(needle);
+    }
+}
+
+static void bytes_of_any_size_are_equal_only_if_all_are(void **state)
+{
+    (void)state;
+    for (uint32_t size = 0; size <= 40; size++) {
+        char a[40], b[40];
+        memset(a, 'x', sizeof a);
+        memset(b, 'x', sizeof b);
+        assert_true(text_bytes_equal(a, b, size));
+        for (uint32_t i = 0; i < sizeof a; i++) {
+            b[i] = 'y';
+            assert_int_equal(text_bytes_equal(a, b, size), i >= size);
+            b[i] = 'x';
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +221,8 @@ int main(void)
         cmocka_unit_test(only_ascii_letters_have_a_case),
         cmocka_unit_test(the_nearest_name_is_the_first_with_the_least_edit_distance),
         cmocka_unit_test(typing_errors_are_recognised_and_strangers_are_not),
+        cmocka_unit_test(a_text_is_found_where_memmem_finds_it),
+        cmocka_unit_test(bytes_of_any_size_are_equal_only_if_all_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

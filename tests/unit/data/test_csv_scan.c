@@ -185,6 +185,36 @@ static void index_is_the_models_for_large_chunks(void **state)
     csv_index_done(&index);
 }
 
+/* So that stretches with quotes and without take turns, at every density of separators. */
+static void index_is_the_models_where_quotes_are_rare(void **state)
+{
+    (void)state;
+    static const char *const rare[] = {",\"x,y\n\"\"z\",", "a\"b", "\n\"\"\n", ",\"q\"w\"e,"};
+    static const uint32_t densities[] = {1, 2, 4, 5, 6, 8, 10, 14, 20, 60};
+    struct csv_index index = {0};
+    struct random random = {.state = 3};
+    static char bytes[64 * 1024];
+    for (int round = 0; round < 60; round++) {
+        uint32_t density = densities[round % 10];
+        uint32_t rarity = 1000 + random_below(&random, 9000);
+        size_t size = 0;
+        while (size + 20 < sizeof bytes) {
+            if (random_below(&random, rarity) == 0) {
+                const char *field = rare[random_below(&random, 4)];
+                memcpy(bytes + size, field, strlen(field));
+                size += strlen(field);
+            } else if (random_below(&random, density) == 0) {
+                bytes[size++] = random_below(&random, 3) > 0 ? ',' : '\n';
+            } else {
+                bytes[size++] = 'a';
+            }
+        }
+        check_aligned(&index, (struct csv_input){.bytes = bytes, .size = size, .column_count = 3},
+                      (size_t)round % CSV_BLOCK_BYTES);
+    }
+    csv_index_done(&index);
+}
+
 static void records_with_other_field_counts_are_left_out_and_counted(void **state)
 {
     (void)state;
@@ -375,6 +405,7 @@ int main(void)
         cmocka_unit_test(index_is_the_models_for_every_string_across_a_block_boundary),
         cmocka_unit_test(index_is_the_models_for_random_bytes_at_every_alignment),
         cmocka_unit_test(index_is_the_models_for_large_chunks),
+        cmocka_unit_test(index_is_the_models_where_quotes_are_rare),
         cmocka_unit_test(records_with_other_field_counts_are_left_out_and_counted),
         cmocka_unit_test(an_unclosed_quote_is_an_error_that_says_where),
         cmocka_unit_test(chunks_of_like_size_allocate_once),

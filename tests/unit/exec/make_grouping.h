@@ -58,13 +58,10 @@ static inline void grouped_aggregate(struct made_grouping *made, enum aggregate_
     case AGGREGATE_SUM:
     case AGGREGATE_AVG:
         if (kind == AGGREGATE_AVG) aggregate->result_type = TYPE(DOUBLE);
-        grouped_field(made, TYPE(INT));
-        if (aggregate->input_type.kind == TYPE_DOUBLE) {
-            grouped_field(made, TYPE(TEXT));
-        } else {
-            grouped_field(made, TYPE(INT));
+        for (int i = 0; i < 3; i++) {
             grouped_field(made, TYPE(INT));
         }
+        if (aggregate->input_type.kind == TYPE_DOUBLE) grouped_field(made, TYPE(TEXT));
         break;
     case AGGREGATE_MIN:
     case AGGREGATE_MAX:

@@ -130,7 +130,7 @@ static struct fold_shard *fold_rows(const struct fold *fold, const struct batch 
     parts.count = 0;
     cut(&parts, fold, left, 0, random);
     if (right != NULL) cut(&parts, fold, right, 1, random);
-    assert_int_equal(fold_shard_create(fold, budget, &shard, &err), STATUS_OK);
+    assert_int_equal(fold_shard_create(fold, budget, NULL, &shard, &err), STATUS_OK);
     uint32_t *order = random_rows_shuffle(random, parts.count, &arena);
     for (uint32_t i = 0; i < parts.count; i++) {
         struct part *part = &parts.items[order[i]];
@@ -503,7 +503,7 @@ static void damaged_batches_are_refused(void **state)
         uint64_t row_count;
         encode(&batch, random_rows_keys, &bytes);
         bytes.bytes[0] ^= 1;
-        assert_int_equal(fold_shard_create(&fold, NULL, &shard, &err), STATUS_OK);
+        assert_int_equal(fold_shard_create(&fold, NULL, NULL, &shard, &err), STATUS_OK);
         assert_int_equal(
             fold_shard_apply(shard, (struct batch_identity){0}, &bytes, &row_count, &err),
             STATUS_CORRUPT);
@@ -517,7 +517,7 @@ static status fold_once(const struct fold *fold, const struct buf *batches, stru
                         struct error *err)
 {
     struct fold_shard *shard = NULL;
-    status code = fold_shard_create(fold, budget, &shard, err);
+    status code = fold_shard_create(fold, budget, NULL, &shard, err);
     for (uint32_t i = 0; i < 4 && code == STATUS_OK; i++) {
         struct buf bytes = {.budget = budget};
         uint64_t row_count;

@@ -218,6 +218,47 @@ static void a_table_grows_to_many_groups_and_keeps_them_all(void **state)
     arena_done(&arena);
 }
 
+/* Rows that hardly share keys, after a start in which they do or don't. */
+static void groups_added_loosely_are_the_same_once_merged(void **state)
+{
+    (void)state;
+    enum { ROWS = 3000, PIECE = 500 };
+    struct random random = {5};
+    for (uint32_t domain = 10; domain <= 10000000; domain *= 10) {
+        struct arena arena = {0};
+        struct random_rows rows = {.random = &random, .arena = &arena, .domain = domain};
+        struct batch batch = grouped_rows(&rows, ROWS);
+        struct made_grouping made;
+        grouped_keys(&made, 1 << 1 | 1 << 4);
+        grouped_every_aggregate(&made);
+        struct row_lines expected = {.arena = &arena};
+        struct row_lines merged = {.arena = &arena};
+        naive_groups(&made, &batch, &expected);
+        struct group_table *map = create(&made, NULL);
+        struct group_table *fold = create(&made, NULL);
+        uint32_t *order = random_rows_shuffle(&random, ROWS, &arena);
+        struct error err;
+        for (uint32_t first = 0; first < ROWS; first += PIECE) {
+            struct selection piece = {order + first, PIECE};
+            assert_int_equal(group_table_add_loosely(map, &batch, piece, &err), STATUS_OK);
+        }
+        struct batch partial;
+        uint32_t count = group_table_count(map);
+        if (domain == 10) assert_true(count < ROWS / 2);
+        if (domain == 10000000) assert_true(count > ROWS - 300);
+        assert_int_equal(group_table_read(map, GROUP_PARTIAL, 0, count, &arena, &partial, &err),
+                         STATUS_OK);
+        assert_int_equal(group_table_merge(fold, &partial, &err), STATUS_OK);
+        read_results(fold, &merged);
+        row_lines_sort(&expected);
+        row_lines_sort(&merged);
+        assert_true(row_lines_equal(&merged, &expected));
+        group_table_destroy(map);
+        group_table_destroy(fold);
+        arena_done(&arena);
+    }
+}
+
 static void groups_that_come_after_ordering_are_read_too(void **state)
 {
     (void)state;
@@ -377,6 +418,7 @@ int main(void)
         cmocka_unit_test(every_key_and_aggregate_agrees_with_the_model),
         cmocka_unit_test(large_groups_and_many_groups_agree_with_the_model),
         cmocka_unit_test(a_table_grows_to_many_groups_and_keeps_them_all),
+        cmocka_unit_test(groups_added_loosely_are_the_same_once_merged),
         cmocka_unit_test(groups_that_come_after_ordering_are_read_too),
         cmocka_unit_test(keys_of_one_hash_are_kept_apart_and_in_order),
         cmocka_unit_test(sums_fail_exactly_where_the_result_does_not_fit),

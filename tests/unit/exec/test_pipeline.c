@@ -24,8 +24,8 @@ struct chain {
     struct random *random;
     struct arena *arena;
     struct pipeline pipeline;
-    struct op ops[OPS_MAX + 1];
-    struct side_table sides[OPS_MAX];
+    struct op ops[2 * OPS_MAX + 1]; /* A step may take two. */
+    struct side_table sides[2 * OPS_MAX];
     struct value scalar;
     struct batch rows;
 };
@@ -203,6 +203,35 @@ static uint32_t find_key(const struct chain *chain)
     return COLUMNS_MAX;
 }
 
+/* A column with the number of each row. */
+static struct batch row_numbers(struct chain *chain, uint32_t count)
+{
+    struct column *column = need(arena_array(chain->arena, struct column, 1));
+    assert_true(column_init(column, TYPE(INT), count + 1, chain->arena));
+    for (uint32_t row = 0; row < count; row++) {
+        column->ints[row] = row;
+    }
+    return (struct batch){.row_count = count, .column_count = 1, .columns = column};
+}
+
+/* The rows of the side table whose numbers are in the last column. */
+static void add_fetch(struct chain *chain, uint32_t number, const struct batch *side)
+{
+    uint32_t *keys = need(arena_array(chain->arena, uint32_t, 1));
+    keys[0] = chain->rows.column_count - 1;
+    struct op op = {.kind = OP_PROBE,
+                    .probe = PROBE_FETCH,
+                    .side = number,
+                    .key_columns = keys,
+                    .key_count = 1};
+    struct pairs pairs = {0};
+    for (uint32_t row = 0; row < chain->rows.row_count; row++) {
+        pairs_put(&pairs, row, (uint32_t)chain->rows.columns[keys[0]].ints[row]);
+    }
+    take_pairs(chain, &pairs, side);
+    append_op(chain, op);
+}
+
 /* Without keys it is a cross join. */
 static void add_probe(struct chain *chain, uint32_t side_rows, uint32_t key_count)
 {
@@ -222,22 +251,29 @@ static void add_probe(struct chain *chain, uint32_t side_rows, uint32_t key_coun
                     .key_columns = keys,
                     .key_count = key_count,
                     .keep_unmatched = random_below(chain->random, 2) == 0};
-    op.semi = !op.keep_unmatched && random_below(chain->random, 2) == 0;
+    static const enum probe_kind kinds[] = {PROBE_JOIN, PROBE_SEMI, PROBE_ROW};
+    if (!op.keep_unmatched) op.probe = kinds[random_below(chain->random, 3)];
     struct error err;
     assert_int_equal(side_table_build(&chain->sides[op.side], side, key_count, chain->arena, &err),
                      STATUS_OK);
     struct pairs pairs = {0};
     for (uint32_t row = 0; row < chain->rows.row_count; row++) {
         bool matched = false;
-        for (uint32_t other = 0; other < side_rows && !(matched && op.semi); other++) {
+        for (uint32_t other = 0; other < side_rows && !(matched && op.probe == PROBE_SEMI);
+             other++) {
             if (!is_partner(chain, &op, row, &side, other)) continue;
             pairs_put(&pairs, row, other);
             matched = true;
         }
         if (!matched && op.keep_unmatched) pairs_put(&pairs, row, ROW_NONE);
     }
-    take_pairs(chain, &pairs, op.semi ? NULL : &side);
+    struct batch numbers = row_numbers(chain, side_rows);
+    take_pairs(chain, &pairs,
+               op.probe == PROBE_SEMI  ? NULL
+               : op.probe == PROBE_ROW ? &numbers
+                                       : &side);
     append_op(chain, op);
+    if (op.probe == PROBE_ROW) add_fetch(chain, op.side, &side);
 }
 
 static void add_op(struct chain *chain)

@@ -141,20 +141,22 @@ static void wait_for_state(pid_t pid, char wanted)
 
 static int be_node(int argc, char **argv)
 {
-    char path[256];
+    char home[256];
+    char path[264];
     struct folder_lock *lock;
     const char *name = "none";
     for (int i = 2; i + 1 < argc; i++) {
         if (strcmp(argv[i], "--name") == 0) name = argv[i + 1];
     }
-    const char *tail = strcmp(name, "broker") == 0 ? "/keeper" : "";
-    (void)snprintf(path, sizeof path, "%s/%s%s", getenv("TEST_FOLDER"), name, tail);
+    (void)snprintf(home, sizeof home, "%s/%s", getenv("TEST_FOLDER"), name);
     if (strcmp(name, "idles") == 0) {
         (void)poll(NULL, 0, PATIENCE_MS); /* It never takes its folder. */
         return 0;
     }
-    if (folder_lock_open(path, 0, &lock, &err) != STATUS_OK) return 3;
-    (void)snprintf(path + strlen(path), sizeof path - strlen(path), "/log");
+    /* Whoever sees the lock reads what is written here, so that comes first. */
+    bool is_made;
+    if (file_make_folder(home, &is_made, &err) != STATUS_OK) return 3;
+    (void)snprintf(path, sizeof path, "%s/log", home);
     FILE *file = fopen(path, "w");
     if (file == NULL) return 4;
     for (int i = 1; i < argc; i++) {
@@ -163,6 +165,9 @@ static int be_node(int argc, char **argv)
     const char *crash = getenv("MILLRACE_CRASH");
     (void)fprintf(file, "crash=%s\n", crash == NULL ? "none" : crash);
     if (fclose(file) != 0) return 4;
+    const char *tail = strcmp(name, "broker") == 0 ? "/keeper" : "";
+    (void)snprintf(path, sizeof path, "%s%s", home, tail);
+    if (folder_lock_open(path, 0, &lock, &err) != STATUS_OK) return 3;
     if (strcmp(name, "fails") == 0) {
         folder_lock_close(lock);
         return 7;
@@ -356,7 +361,7 @@ static void commands_are_run_with_the_name_filled_in(void **state)
     assert_string_equal(content("said"), "100% start w1, w1\n");
     act(DRIVER_KILL, "broker");
     assert_string_equal(content("said"), "%x kill broker\n");
-    use_commands("echo %h %%h %n > $TEST_FOLDER/said", "true");
+    config.start_command = "echo %h %%h %n > $TEST_FOLDER/said";
     act(DRIVER_START, "w1");
     assert_string_equal(content("said"), "127.0.0.1 %h w1\n");
 }

@@ -276,6 +276,29 @@ static void full_arena_gives_no_expression(void **state)
 
 /* --- The table. --- */
 
+static void numbers_are_changed_everywhere_and_only_where_asked(void **state)
+{
+    (void)state;
+    const uint32_t columns[] = {2, 0, 1};
+    const uint32_t folds[] = {5, 6};
+    const struct expr scalar = {.kind = EXPR_SCALAR, .type = TYPE(INT), .fold = 1};
+    const struct expr other = {.kind = EXPR_SCALAR, .type = TYPE(INT), .fold = 6};
+    const struct expr *sum = call_two(FUNCTION_ADD, TYPE(INT), column(0, TYPE_INT),
+                                      call_two(FUNCTION_ADD, TYPE(INT), integer(7), &scalar));
+    const struct expr *both = call_two(FUNCTION_ADD, TYPE(INT), column(2, TYPE_INT),
+                                       call_two(FUNCTION_ADD, TYPE(INT), integer(7), &other));
+    const struct expr *columns_only =
+        call_two(FUNCTION_ADD, TYPE(INT), column(2, TYPE_INT),
+                 call_two(FUNCTION_ADD, TYPE(INT), integer(7), &scalar));
+    assert_true(expr_equal(expr_renumber(&arena, sum, columns, folds), both));
+    assert_true(expr_equal(expr_renumber(&arena, sum, columns, NULL), columns_only));
+    assert_true(expr_equal(expr_renumber(&arena, sum, NULL, NULL), sum));
+    assert_int_equal(sum->args[0]->column, 0);
+    const struct value zeros[] = {{.number = 0.0}, {.number = -0.0}};
+    assert_false(expr_equal(expr_constant(&arena, zeros[0], TYPE(DOUBLE)),
+                            expr_constant(&arena, zeros[1], TYPE(DOUBLE))));
+}
+
 static void every_function_has_a_sound_entry(void **state)
 {
     (void)state;
@@ -349,6 +372,7 @@ int main(void)
         cmocka_unit_test(visiting_reaches_every_node),
         cmocka_unit_test(arguments_are_copied),
         cmocka_unit_test(full_arena_gives_no_expression),
+        cmocka_unit_test(numbers_are_changed_everywhere_and_only_where_asked),
         cmocka_unit_test(every_function_has_a_sound_entry),
         cmocka_unit_test(names_are_found_with_all_their_signatures),
         cmocka_unit_test(aggregates_are_found_by_name),

@@ -198,7 +198,7 @@ static void fill_sides(struct crew *crew)
     uint32_t fold = plan->pipelines[plan->scans[stores[0]].pipelines[0]].target;
     struct error err;
     assert_true(plan->folds[fold].is_side);
-    assert_int_equal(fold_shard_create(&plan->folds[fold], NULL, &crew->side_rows, &err),
+    assert_int_equal(fold_shard_create(&plan->folds[fold], NULL, NULL, &crew->side_rows, &err),
                      STATUS_OK);
     struct map_task *task = run_alone(crew, stores[0], 0);
     struct arena arena = {0};

@@ -222,6 +222,18 @@ static void node_that_dies_again_and_again_is_broken_and_one_that_lives_begins_a
         thing_kill(&world, w1);
         world_run(&world, 9000);
     }
+    /* Who dies at once is seen as broken until it lives, and not as suspected in between. */
+    uint32_t deaths = 0;
+    for (uint64_t end_ms = world.now_ms + 30000; world.now_ms < end_ms;) {
+        world_tick(&world);
+        enum watch_state seen = world_state(&world, "w1");
+        assert_true(seen != WATCH_SUSPECTED && seen != WATCH_RESTARTING);
+        if (seen != WATCH_UP || !w1->runs) continue;
+        thing_kill(&world, w1);
+        deaths++;
+    }
+    assert_true(deaths > 3);
+    world_run(&world, 9000);
     assert_int_equal(world_happened(&world, HAPPENED_BROKEN, "w1"), 1);
     assert_true(w1->runs);
     world_run(&world, 12000);

@@ -22,8 +22,15 @@
     "WHERE amount > (SELECT avg(amount) FROM sales)\n"                                             \
     "GROUP BY name ORDER BY total DESC LIMIT $best"
 
+#define DISTINCT "SELECT count(DISTINCT id), count(*), min(amount) FROM sales"
+#define APART                                                                                      \
+    "SELECT name, count(DISTINCT id), sum(amount), count(*) FROM sales\n"                          \
+    "JOIN stores ON sales.store = stores.store GROUP BY name"
+
 static const struct compile_query totals = {TEXT_INIT("totals"), TEXT_INIT(TOTALS)};
 static const struct compile_query names = {TEXT_INIT("names"), TEXT_INIT(NAMES)};
+static const struct compile_query distinct = {TEXT_INIT("distinct"), TEXT_INIT(DISTINCT)};
+static const struct compile_query apart = {TEXT_INIT("apart"), TEXT_INIT(APART)};
 
 /* ---- plans as text ---- */
 
@@ -167,6 +174,110 @@ static void every_table_is_measured_once_and_sizes_decide(void **state)
     arena_done(&arena);
 }
 
+/* ---- DISTINCT ---- */
+
+static const struct plan *compile_one(struct arena *arena, struct compile_query query,
+                                      uint64_t side_table_limit)
+{
+    struct sizes sizes = {.sales_bytes = 1000000, .stores_bytes = 1000000};
+    struct compile_input input = {.tables_sql = TEXT_LITERAL(TABLES),
+                                  .queries = &query,
+                                  .query_count = 1,
+                                  .measure = measure,
+                                  .context = &sizes,
+                                  .side_table_limit = side_table_limit};
+    struct plan *plan = NULL;
+    struct error err = {.text = ""};
+    status code = compile_queries(&input, arena, &plan, &err);
+    if (code != STATUS_OK) print_message("%s\n", err.text);
+    assert_int_equal(code, STATUS_OK);
+    return plan;
+}
+
+static void assert_aggregates(const struct fold *fold, uint32_t key_count,
+                              const enum aggregate_kind *kinds, uint32_t count)
+{
+    assert_int_equal(fold->kind, FOLD_AGGREGATE);
+    assert_int_equal(fold->key_count, key_count);
+    assert_int_equal(fold->grouping->aggregate_count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(fold->grouping->aggregates[i].kind, kinds[i]);
+    }
+}
+
+static void distinct_values_are_grouped_by_first_and_then_counted(void **state)
+{
+    (void)state;
+    const enum aggregate_kind parts[] = {AGGREGATE_COUNT_ROWS, AGGREGATE_MIN};
+    const enum aggregate_kind whole[] = {AGGREGATE_COUNT, AGGREGATE_SUM, AGGREGATE_MIN};
+    struct arena arena = {0};
+    const struct plan *plan = compile_one(&arena, distinct, 0);
+    assert_int_equal(plan->fold_count, 3);
+    assert_aggregates(&plan->folds[0], 1, parts, 2);
+    assert_aggregates(&plan->folds[1], 0, whole, 3);
+    assert_int_equal(plan->folds[2].kind, FOLD_COLLECT);
+    arena_done(&arena);
+}
+
+static uint32_t count_folds(const struct plan *plan, enum fold_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < plan->fold_count; i++) {
+        if (plan->folds[i].kind == kind) count++;
+    }
+    return count;
+}
+
+static void what_is_aggregated_in_two_ways_is_made_once(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    const struct plan *plan = compile_one(&arena, apart, 0);
+    uint32_t side_count = 0;
+    for (uint32_t i = 0; i < plan->fold_count; i++) {
+        if (plan->folds[i].is_side) side_count++;
+    }
+    assert_int_equal(plan->scan_count, 2);
+    assert_int_equal(side_count, 1);
+    /* Four, one of them by way of the side table's rows. */
+    assert_int_equal(count_folds(plan, FOLD_AGGREGATE), 5);
+    /* A join of two large tables is made once too, and by shards. */
+    plan = compile_one(&arena, apart, 1);
+    assert_int_equal(plan->scan_count, 2);
+    assert_int_equal(count_folds(plan, FOLD_JOIN), 1);
+    for (uint32_t i = 0; i < plan->fold_count; i++) {
+        if (plan->folds[i].kind == FOLD_JOIN) assert_true(plan->folds[i].partitioned);
+    }
+    arena_done(&arena);
+}
+
+/* Were the input of the two ways planned twice, forty levels would never end. */
+static void plans_of_nested_distincts_grow_by_a_step_each(void **state)
+{
+    (void)state;
+    uint32_t before = 0;
+    for (uint32_t depth = 1; depth <= 40; depth++) {
+        struct arena arena = {0};
+        struct buf sql = {0};
+        for (uint32_t i = 0; i < depth; i++) {
+            buf_put_string(&sql, "SELECT count(DISTINCT a) AS a, sum(b) AS b FROM (");
+        }
+        buf_put_string(&sql, "SELECT id AS a, amount AS b FROM sales");
+        for (uint32_t i = 0; i < depth; i++) {
+            buf_put_string(&sql, ") AS t");
+        }
+        assert_false(sql.failed);
+        struct compile_query query = {TEXT_LITERAL("nested"),
+                                      {(const char *)sql.bytes, (uint32_t)sql.size}};
+        const struct plan *plan = compile_one(&arena, query, 0);
+        assert_int_equal(plan->scan_count, 1);
+        if (depth > 1) assert_int_equal(plan->fold_count, before + 5);
+        before = plan->fold_count;
+        buf_done(&sql);
+        arena_done(&arena);
+    }
+}
+
 /* ---- what is wrong ---- */
 
 struct wrong {
@@ -262,11 +373,11 @@ static void a_name_that_is_too_long_is_refused(void **state)
 static void every_failing_allocation_is_reported(void **state)
 {
     (void)state;
-    const struct compile_query queries[] = {totals, names};
+    const struct compile_query queries[] = {totals, names, distinct, apart};
     const struct compile_setting setting = {TEXT_LITERAL("low"), TEXT_LITERAL("20")};
     struct compile_input input = {.tables_sql = TEXT_LITERAL(TABLES),
                                   .queries = queries,
-                                  .query_count = 2,
+                                  .query_count = 4,
                                   .settings = &setting,
                                   .setting_count = 1};
     size_t count = 0;
@@ -292,6 +403,9 @@ int main(void)
         cmocka_unit_test(equal_texts_give_equal_plans),
         cmocka_unit_test(another_setting_or_order_is_another_plan),
         cmocka_unit_test(every_table_is_measured_once_and_sizes_decide),
+        cmocka_unit_test(distinct_values_are_grouped_by_first_and_then_counted),
+        cmocka_unit_test(what_is_aggregated_in_two_ways_is_made_once),
+        cmocka_unit_test(plans_of_nested_distincts_grow_by_a_step_each),
         cmocka_unit_test(messages_name_file_place_and_remedy),
         cmocka_unit_test(a_name_that_is_too_long_is_refused),
         cmocka_unit_test(every_failing_allocation_is_reported),

@@ -1,0 +1,1 @@
+SELECT avg(score) AS average FROM posts
