@@ -25,10 +25,10 @@ enum {
     FAR_SLOTS = 1 << 13,
     SLOTS_AHEAD = 24,
     RECORDS_AHEAD = 12,
-    /* When of the first rows so many are groups of their own, looking for the others' is in vain.
-     */
-    TRIAL_ROWS = 256,
-    TRIAL_GROUPS = 192
+    /* When of the first rows so few share their key with another, there are some fifty thousand
+     * keys or more: as many as a chunk has rows, and looking for the others' is in vain. */
+    TRIAL_ROWS = 512,
+    TRIAL_SHARED = 3
 };
 
 struct key_place {
@@ -392,7 +392,8 @@ status group_table_add_loosely(struct group_table *table, const struct batch *ba
     }
     TRY(group_table_add(table, batch, (struct selection){rows, trial}, err));
     table->tried_rows += trial;
-    table->passes = table->tried_rows == TRIAL_ROWS && table->group_count > TRIAL_GROUPS;
+    table->passes =
+        table->tried_rows == TRIAL_ROWS && table->group_count + TRIAL_SHARED >= TRIAL_ROWS;
     struct selection rest = {rows + trial, selection.count - trial};
     return rest.count == 0 ? STATUS_OK : group_table_add_loosely(table, batch, rest, err);
 }
