@@ -133,66 +133,54 @@ bool literals_search_plain(const struct literals *literals, struct text text, bo
 
 #if defined(__aarch64__)
 
+#define VECTOR_TARGET
 enum { VECTOR_BYTES = 16 };
+typedef uint8x16_t vector;
 
-static inline uint8x16_t look_up(const uint8x16_t low[], const uint8x16_t high[], uint8x16_t bytes,
-                                 int place)
+static inline vector vector_load(const uint8_t *bytes)
 {
-    return vandq_u8(vqtbl1q_u8(low[place], vandq_u8(bytes, vdupq_n_u8(15))),
-                    vqtbl1q_u8(high[place], vshrq_n_u8(bytes, 4)));
+    return vld1q_u8(bytes);
 }
 
-/* Which literals may begin at each of 16 places. */
-static inline uint8x16_t probe_block(const uint8x16_t low[], const uint8x16_t high[],
-                                     const uint8_t *bytes, uint8x16_t *in_out_seen)
+static inline vector vector_load_table(const uint8_t table[16])
 {
-    uint8x16_t first = vld1q_u8(bytes);
-    *in_out_seen = vorrq_u8(*in_out_seen, first);
-    return vandq_u8(
-        vandq_u8(look_up(low, high, first, 0), look_up(low, high, vld1q_u8(bytes + 1), 1)),
-        look_up(low, high, vld1q_u8(bytes + 2), 2));
+    return vld1q_u8(table);
 }
 
-static bool verify_block(const struct literals *literals, struct text text, uint32_t at,
-                         uint8x16_t bits)
+static inline vector vector_or(vector a, vector b)
 {
-    uint8_t lanes[VECTOR_BYTES];
-    vst1q_u8(lanes, bits);
-    for (uint32_t i = 0; i < VECTOR_BYTES; i++) {
-        if (lanes[i] != 0 && verify(literals, text, at + i, lanes[i])) return true;
-    }
-    return false;
+    return vorrq_u8(a, b);
 }
 
-static bool search_vector(const struct literals *literals, struct text text, uint32_t *out_next,
-                          unsigned char *out_seen)
+static inline vector look_up(vector low, vector high, vector bytes)
 {
-    const uint8_t *bytes = (const uint8_t *)text.bytes;
-    uint8x16_t low[LITERALS_PROBES];
-    uint8x16_t high[LITERALS_PROBES];
-    for (int place = 0; place < LITERALS_PROBES; place++) {
-        low[place] = vld1q_u8(literals->low_halves[place]);
-        high[place] = vld1q_u8(literals->high_halves[place]);
-    }
-    uint8x16_t seen = vdupq_n_u8(0);
-    /* The last block ends with the text, and may overlap the one before. Two at a time are asked
-     * whether there is anything, since asking takes as long as looking. */
-    const uint32_t last = text.size - (VECTOR_BYTES + LITERALS_PROBES - 1);
-    bool found = false;
-    for (uint32_t at = 0; !found;) {
-        uint32_t next = at + VECTOR_BYTES < last ? at + VECTOR_BYTES : last;
-        uint8x16_t bits = probe_block(low, high, bytes + at, &seen);
-        uint8x16_t more = probe_block(low, high, bytes + next, &seen);
-        if (UNLIKELY(vmaxvq_u8(vorrq_u8(bits, more)) != 0)) {
-            found =
-                verify_block(literals, text, at, bits) || verify_block(literals, text, next, more);
-        }
-        if (next == last) break;
-        at = next + VECTOR_BYTES < last ? next + VECTOR_BYTES : last;
-    }
-    *out_next = last + VECTOR_BYTES;
-    *out_seen = vmaxvq_u8(seen);
-    return found;
+    return vandq_u8(vqtbl1q_u8(low, vandq_u8(bytes, vdupq_n_u8(15))),
+                    vqtbl1q_u8(high, vshrq_n_u8(bytes, 4)));
+}
+
+static inline vector vector_and(vector a, vector b)
+{
+    return vandq_u8(a, b);
+}
+
+static inline vector vector_zero(void)
+{
+    return vdupq_n_u8(0);
+}
+
+static inline bool vector_has_any(vector bits)
+{
+    return vmaxvq_u8(bits) != 0;
+}
+
+static inline unsigned char vector_most(vector bytes)
+{
+    return vmaxvq_u8(bytes);
+}
+
+static inline void vector_store(uint8_t *out, vector bits)
+{
+    vst1q_u8(out, bits);
 }
 
 static bool has_vectors(void)
@@ -202,69 +190,56 @@ static bool has_vectors(void)
 
 #elif defined(__x86_64__)
 
+#define VECTOR_TARGET __attribute__((target("avx2")))
 enum { VECTOR_BYTES = 32 };
+typedef __m256i vector;
 
-#define AVX2 __attribute__((target("avx2")))
-
-AVX2 static inline __m256i halves(const uint8_t table[16])
-{
-    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)table));
-}
-
-AVX2 static inline __m256i load(const uint8_t *bytes)
+VECTOR_TARGET static inline vector vector_load(const uint8_t *bytes)
 {
     return _mm256_loadu_si256((const __m256i *)(const void *)bytes);
 }
 
-AVX2 static inline __m256i look_up(const __m256i low[], const __m256i high[], __m256i bytes,
-                                   int place)
+VECTOR_TARGET static inline vector vector_load_table(const uint8_t table[16])
+{
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)table));
+}
+
+VECTOR_TARGET static inline vector vector_or(vector a, vector b)
+{
+    return _mm256_or_si256(a, b);
+}
+
+VECTOR_TARGET static inline vector vector_and(vector a, vector b)
+{
+    return _mm256_and_si256(a, b);
+}
+
+VECTOR_TARGET static inline vector look_up(vector low, vector high, vector bytes)
 {
     const __m256i half = _mm256_set1_epi8(15);
     __m256i upper = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), half);
-    return _mm256_and_si256(_mm256_shuffle_epi8(low[place], _mm256_and_si256(bytes, half)),
-                            _mm256_shuffle_epi8(high[place], upper));
+    return _mm256_and_si256(_mm256_shuffle_epi8(low, _mm256_and_si256(bytes, half)),
+                            _mm256_shuffle_epi8(high, upper));
 }
 
-AVX2 static bool verify_block(const struct literals *literals, struct text text, uint32_t at,
-                              __m256i bits)
+VECTOR_TARGET static inline vector vector_zero(void)
 {
-    uint8_t lanes[VECTOR_BYTES];
-    _mm256_storeu_si256((__m256i *)(void *)lanes, bits);
-    for (uint32_t i = 0; i < VECTOR_BYTES; i++) {
-        if (lanes[i] != 0 && verify(literals, text, at + i, lanes[i])) return true;
-    }
-    return false;
+    return _mm256_setzero_si256();
 }
 
-AVX2 static bool search_vector(const struct literals *literals, struct text text,
-                               uint32_t *out_next, unsigned char *out_seen)
+VECTOR_TARGET static inline bool vector_has_any(vector bits)
 {
-    const uint8_t *bytes = (const uint8_t *)text.bytes;
-    __m256i low[LITERALS_PROBES];
-    __m256i high[LITERALS_PROBES];
-    for (int place = 0; place < LITERALS_PROBES; place++) {
-        low[place] = halves(literals->low_halves[place]);
-        high[place] = halves(literals->high_halves[place]);
-    }
-    __m256i seen = _mm256_setzero_si256();
-    /* The last block ends with the text, and may overlap the one before. */
-    const uint32_t last = text.size - (VECTOR_BYTES + LITERALS_PROBES - 1);
-    bool found = false;
-    for (uint32_t at = 0; !found; at = at + VECTOR_BYTES < last ? at + VECTOR_BYTES : last) {
-        __m256i first = load(bytes + at);
-        __m256i bits =
-            _mm256_and_si256(_mm256_and_si256(look_up(low, high, first, 0),
-                                              look_up(low, high, load(bytes + at + 1), 1)),
-                             look_up(low, high, load(bytes + at + 2), 2));
-        seen = _mm256_or_si256(seen, first);
-        if (UNLIKELY(!_mm256_testz_si256(bits, bits))) {
-            found = verify_block(literals, text, at, bits);
-        }
-        if (at == last) break;
-    }
-    *out_next = last + VECTOR_BYTES;
-    *out_seen = _mm256_movemask_epi8(seen) != 0 ? 0x80 : 0;
-    return found;
+    return !_mm256_testz_si256(bits, bits);
+}
+
+VECTOR_TARGET static inline unsigned char vector_most(vector bytes)
+{
+    return _mm256_movemask_epi8(bytes) != 0 ? 0x80 : 0;
+}
+
+VECTOR_TARGET static inline void vector_store(uint8_t *out, vector bits)
+{
+    _mm256_storeu_si256((__m256i *)(void *)out, bits);
 }
 
 static bool has_vectors(void)
@@ -274,7 +249,17 @@ static bool has_vectors(void)
 
 #else
 
+#define NO_VECTORS
 enum { VECTOR_BYTES = 16 };
+
+static bool has_vectors(void)
+{
+    return false;
+}
+
+#endif
+
+#if defined(NO_VECTORS)
 
 static bool search_vector(const struct literals *literals, struct text text, uint32_t *out_next,
                           unsigned char *out_seen)
@@ -285,9 +270,76 @@ static bool search_vector(const struct literals *literals, struct text text, uin
     return false;
 }
 
-static bool has_vectors(void)
+#else
+
+struct tables {
+    vector low[LITERALS_PROBES];
+    vector high[LITERALS_PROBES];
+};
+
+/* Which literals may begin at each place of a block. */
+VECTOR_TARGET static inline vector probe_block(const struct tables *tables, const uint8_t *bytes,
+                                               vector *in_out_seen)
 {
+    vector first = vector_load(bytes);
+    *in_out_seen = vector_or(*in_out_seen, first);
+    vector bits = look_up(tables->low[0], tables->high[0], first);
+    bits = vector_and(bits, look_up(tables->low[1], tables->high[1], vector_load(bytes + 1)));
+    return vector_and(bits, look_up(tables->low[2], tables->high[2], vector_load(bytes + 2)));
+}
+
+VECTOR_TARGET static bool verify_block(const struct literals *literals, struct text text,
+                                       uint32_t at, vector bits)
+{
+    uint8_t lanes[VECTOR_BYTES];
+    vector_store(lanes, bits);
+    for (uint32_t i = 0; i < VECTOR_BYTES; i++) {
+        if (lanes[i] != 0 && verify(literals, text, at + i, lanes[i])) return true;
+    }
     return false;
+}
+
+/* The block after the one at `at`; the last one of a stretch may overlap it. */
+static inline uint32_t next_block(uint32_t at, uint32_t last)
+{
+    return at + VECTOR_BYTES < last ? at + VECTOR_BYTES : last;
+}
+
+/* Whether there is anything in a block is a question whose answer takes longer than the block: it
+ * is asked once for a stretch of them, and the blocks are looked at again if so. */
+VECTOR_TARGET static bool search_vector(const struct literals *literals, struct text text,
+                                        uint32_t *out_next, unsigned char *out_seen)
+{
+    enum { STRETCH_BYTES = 32 * VECTOR_BYTES };
+    const uint8_t *bytes = (const uint8_t *)text.bytes;
+    struct tables tables;
+    for (int place = 0; place < LITERALS_PROBES; place++) {
+        tables.low[place] = vector_load_table(literals->low_halves[place]);
+        tables.high[place] = vector_load_table(literals->high_halves[place]);
+    }
+    vector seen = vector_zero();
+    const uint32_t last = text.size - (VECTOR_BYTES + LITERALS_PROBES - 1);
+    bool found = false;
+    for (uint32_t start = 0; !found; start = next_block(start, last)) {
+        uint32_t end = last - start > STRETCH_BYTES ? start + STRETCH_BYTES : last;
+        vector any = vector_zero();
+        for (uint32_t at = start;; at = next_block(at, end)) {
+            any = vector_or(any, probe_block(&tables, bytes + at, &seen));
+            if (at == end) break;
+        }
+        if (UNLIKELY(vector_has_any(any))) {
+            for (uint32_t at = start; !found; at = next_block(at, end)) {
+                vector bits = probe_block(&tables, bytes + at, &seen);
+                if (vector_has_any(bits)) found = verify_block(literals, text, at, bits);
+                if (at == end) break;
+            }
+        }
+        if (end == last) break;
+        start = end;
+    }
+    *out_next = last + VECTOR_BYTES;
+    *out_seen = vector_most(seen);
+    return found;
 }
 
 #endif

@@ -241,21 +241,10 @@ static status match(struct regexp *regexp, struct text value, bool *out, struct 
     }
 }
 
-/* By its first byte, which is rarer than memmem is quick. */
-static bool has_sequence(struct text value, const char *sequence, size_t size)
-{
-    const char *end = value.bytes + value.size;
-    for (const char *at = value.bytes; (size_t)(end - at) >= size; at++) {
-        at = memchr(at, sequence[0], (size_t)(end - at) - size + 1);
-        if (at == NULL) return false;
-        if (memcmp(at, sequence, size) == 0) return true;
-    }
-    return false;
-}
-
 static bool has_exotic_letter(struct text value)
 {
-    return has_sequence(value, "\xc5\xbf", 2) || has_sequence(value, "\xe2\x84\xaa", 3);
+    return text_find(value, TEXT_LITERAL("\xc5\xbf")) != NULL ||
+           text_find(value, TEXT_LITERAL("\xe2\x84\xaa")) != NULL;
 }
 
 status regexp_matches(struct regexp *regexp, struct text value, bool *out, struct error *err)

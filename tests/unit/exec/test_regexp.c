@@ -256,6 +256,35 @@ static void check_literals(const char *pattern, const char *options, struct rand
     regexp_destroy(slow);
 }
 
+/* Longer than what is looked at in one go: every place of one literal in texts around these sizes.
+ */
+static void literals_are_found_anywhere_in_long_texts(void **state)
+{
+    (void)state;
+    enum { LONGEST = 2300 };
+    struct literals literals;
+    assert_true(literals_parse(&literals, text_of("teacher|student"), true));
+    static const char word[] = "tEacHer";
+    for (uint32_t size = 480; size <= LONGEST; size += 37) {
+        char *value = malloc(size);
+        assert_non_null(value);
+        memset(value, 't', size);
+        struct text text = {value, size};
+        bool is_ascii;
+        assert_false(literals_search(&literals, text, &is_ascii));
+        assert_true(is_ascii);
+        for (uint32_t at = 0; at + sizeof word - 1 <= size; at += 1 + at % 3) {
+            memcpy(value + at, word, sizeof word - 1);
+            assert_true(literals_search(&literals, text, &is_ascii));
+            value[at + 4] = (char)0xe9;
+            assert_false(literals_search(&literals, text, &is_ascii));
+            assert_false(is_ascii);
+            memset(value + at, 't', sizeof word - 1);
+        }
+        free(value);
+    }
+}
+
 static void literals_agree_with_pcre2(void **state)
 {
     (void)state;
@@ -337,6 +366,7 @@ int main(void)
         cmocka_unit_test(explosions_end_in_an_error),
         cmocka_unit_test(deep_recursion_ends_in_an_answer_or_an_error),
         cmocka_unit_test(literals_agree_with_pcre2),
+        cmocka_unit_test(literals_are_found_anywhere_in_long_texts),
         cmocka_unit_test(literals_are_found_at_every_place),
         cmocka_unit_test(only_plain_patterns_are_literals),
         cmocka_unit_test(memory_that_runs_out_is_reported),
