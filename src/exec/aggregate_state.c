@@ -335,25 +335,32 @@ bool aggregate_state_merge(const struct state_list *states, const struct batch *
     return merge_extremes(states, partial, first, count, true);
 }
 
-/* ---- out ---- */
+/* ---- partial states out ---- */
+
+static bool write_exact(const struct exact_sum *sum, struct column *columns, uint32_t row,
+                        struct arena *arena)
+{
+    uint64_t low, high;
+    bool is_window = exact_sum_fits_window(sum, &low, &high);
+    columns[1].ints[row] = is_window ? (int64_t)low : 0;
+    columns[2].ints[row] = is_window ? (int64_t)high : 0;
+    columns[3].texts[row] = TEXT_LITERAL("");
+    if (is_window) return true;
+    unsigned char bytes[EXACT_SUM_BYTES_MAX];
+    struct text text = {(const char *)bytes, (uint32_t)exact_sum_encode(sum, bytes)};
+    const char *copy = arena_copy_string(arena, text);
+    if (copy == NULL) return false;
+    columns[3].texts[row] = (struct text){copy, text.size};
+    return true;
+}
 
 static bool partial_exact(const struct state_list *states, uint32_t count, struct column *columns,
                           struct arena *arena)
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct exact_state *state = state_at(states, i);
-        uint64_t low, high;
-        bool is_window = exact_sum_fits_window(&state->sum, &low, &high);
         columns[0].ints[i] = state->count;
-        columns[1].ints[i] = is_window ? (int64_t)low : 0;
-        columns[2].ints[i] = is_window ? (int64_t)high : 0;
-        columns[3].texts[i] = TEXT_LITERAL("");
-        if (is_window) continue;
-        unsigned char bytes[EXACT_SUM_BYTES_MAX];
-        struct text text = {(const char *)bytes, (uint32_t)exact_sum_encode(&state->sum, bytes)};
-        const char *copy = arena_copy_string(arena, text);
-        if (copy == NULL) return false;
-        columns[3].texts[i] = (struct text){copy, text.size};
+        if (!write_exact(&state->sum, columns, i, arena)) return false;
     }
     return true;
 }
@@ -412,6 +419,95 @@ bool aggregate_state_partial(const struct state_list *states, uint32_t count,
     }
     return partial_extremes(states, count, columns, true, arena);
 }
+
+/* ---- rows in, partial states out ---- */
+
+static bool lift_counts(const struct column *values, struct selection selection, struct column *out)
+{
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        out->ints[row] = values == NULL || !column_is_null(values, row);
+    }
+    return true;
+}
+
+static bool lift_sums(const struct column *values, struct selection selection,
+                      struct column *columns)
+{
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        int64_t value = column_is_null(values, row) ? 0 : values->ints[row];
+        columns[1].ints[row] = value;
+        columns[2].ints[row] = value < 0 ? -1 : 0;
+    }
+    return lift_counts(values, selection, &columns[0]);
+}
+
+static bool lift_exact(const struct column *values, struct selection selection,
+                       struct column *columns, struct arena *arena)
+{
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        struct exact_sum sum = {0};
+        if (!column_is_null(values, row) && !exact_sum_add(&sum, values->doubles[row], arena)) {
+            return false;
+        }
+        if (!write_exact(&sum, columns, row, arena)) return false;
+    }
+    return lift_counts(values, selection, &columns[0]);
+}
+
+/* One value is the least, the greatest and the chosen one. Without either there is neither. */
+static bool lift_extremes(const struct column *values, const struct column *bys,
+                          const struct batch *batch, struct selection selection,
+                          struct column *columns, struct arena *arena)
+{
+    columns[0].data = values->data;
+    columns[0].nulls = values->nulls;
+    if (bys == NULL) return true;
+    columns[1].data = bys->data;
+    if (values->nulls == NULL && bys->nulls == NULL) return true;
+    uint8_t *nulls = arena_array(arena, uint8_t, batch->row_count);
+    if (nulls == NULL) return false;
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        nulls[row] = column_is_null(values, row) || column_is_null(bys, row);
+    }
+    columns[0].nulls = columns[1].nulls = nulls;
+    return true;
+}
+
+bool aggregate_state_lift(const struct aggregate *aggregate, const struct batch *batch,
+                          struct selection selection, struct column *columns, struct arena *arena)
+{
+    const struct column *values =
+        aggregate->kind == AGGREGATE_COUNT_ROWS ? NULL : &batch->columns[aggregate->input_column];
+    const struct column *bys = NULL;
+    switch (aggregate->kind) {
+    case AGGREGATE_COUNT_ROWS:
+    case AGGREGATE_COUNT:
+    case AGGREGATE_SUM:
+    case AGGREGATE_AVG:
+        break;
+    case AGGREGATE_ARG_MIN:
+    case AGGREGATE_ARG_MAX:
+        bys = &batch->columns[aggregate->by_column];
+        return lift_extremes(values, bys, batch, selection, columns, arena);
+    case AGGREGATE_MIN:
+    case AGGREGATE_MAX:
+        return lift_extremes(values, bys, batch, selection, columns, arena);
+    }
+    for (uint32_t i = 0; i < aggregate->state_width; i++) {
+        if (!column_init(&columns[i], columns[i].type, batch->row_count, arena)) return false;
+    }
+    if (aggregate->kind == AGGREGATE_COUNT_ROWS || aggregate->kind == AGGREGATE_COUNT) {
+        return lift_counts(values, selection, &columns[0]);
+    }
+    return is_exact(aggregate) ? lift_exact(values, selection, columns, arena)
+                               : lift_sums(values, selection, columns);
+}
+
+/* ---- results out ---- */
 
 static status too_large(const struct aggregate *aggregate, struct error *err)
 {

@@ -38,6 +38,13 @@ MUST_USE bool aggregate_state_add(const struct state_list *states, const struct 
 MUST_USE bool aggregate_state_merge(const struct state_list *states, const struct batch *partial,
                                     uint32_t first, uint32_t count);
 
+/* The partial columns of states that have seen one of the selected rows each: what a group of that
+ * row alone would give, in the row's place; the places of other rows are left as they are.
+ * `columns` have their types, values may be borrowed from the batch. False: out of memory. */
+MUST_USE bool aggregate_state_lift(const struct aggregate *aggregate, const struct batch *batch,
+                                   struct selection selection, struct column *columns,
+                                   struct arena *arena);
+
 /* Fills the aggregate's partial columns, rows 0..count-1, or its result column. `columns` are made
  * by the caller with column_init; nulls arrays are added here where needed. */
 MUST_USE bool aggregate_state_partial(const struct state_list *states, uint32_t count,

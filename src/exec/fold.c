@@ -268,7 +268,9 @@ status fold_shard_finish(struct fold_shard *shard, struct error *err)
     }
     if (!fold->is_side) return STATUS_OK;
     ASSERT(fold->kind == FOLD_COLLECT && shard->first == 0);
-    return side_table_build(&shard->side, shard->rows, fold->side_keys, &shard->arena, err);
+    TRY(side_table_build(&shard->side, shard->rows, fold->side_keys, &shard->arena, err));
+    return side_table_find_twins(&shard->side, fold->twin_sets, fold->twin_set_count, &shard->arena,
+                                 err);
 }
 
 /* ---- emitting ---- */
@@ -287,8 +289,7 @@ static status emit_part(const struct fold_shard *shard, uint32_t first, uint32_t
                         struct arena *arena, struct batch *out_batch, struct error *err)
 {
     if (shard->groups != NULL) {
-        enum group_form form = shard->fold->gives_partial ? GROUP_PARTIAL : GROUP_RESULT;
-        return group_table_read(shard->groups, form, first, count, arena, out_batch, err);
+        return group_table_read(shard->groups, GROUP_RESULT, first, count, arena, out_batch, err);
     }
     uint32_t left_count = shard->rows.column_count;
     uint32_t right_count = shard->right_order == NULL ? 0 : shard->right.column_count;

@@ -176,8 +176,8 @@ static status write_results(struct fold_shard *shard, struct spill_writer *write
         if (count > SLICE_ROWS) count = SLICE_ROWS;
         struct batch batch;
         arena_reset(&shard->scratch);
-        enum group_form form = shard->fold->gives_partial ? GROUP_PARTIAL : GROUP_RESULT;
-        TRY(group_table_read(shard->groups, form, first, count, &shard->scratch, &batch, err));
+        TRY(group_table_read(shard->groups, GROUP_RESULT, first, count, &shard->scratch, &batch,
+                             err));
         TRY(spill_writer_append(writer, &batch, (struct selection){NULL, count}, err));
     }
     return fold_state_reset(shard, err);
@@ -205,7 +205,7 @@ status fold_groups_finish(struct fold_shard *shard, struct error *err)
     struct fold_spill *spill = &shard->spill;
     struct spill_writer writer;
     const struct grouping *grouping = shard->fold->grouping;
-    spill->result.schema = shard->fold->gives_partial ? grouping->partial : grouping->result;
+    spill->result.schema = grouping->result;
     TRY(fold_groups_spill(shard, &spill->ranges, err));
     status result = spill_writer_open(&writer, &spill->result, err);
     if (result == STATUS_OK && spill->ranges.count == 0) {

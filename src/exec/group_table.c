@@ -52,7 +52,7 @@ struct group_table {
     uint32_t *order;
     size_t order_capacity;
     uint32_t tried_rows;     /* Up to TRIAL_ROWS, */
-    bool passes;             /* and whether each further row becomes a group of its own. */
+    bool passes;             /* and whether it takes no more. */
     bool ordered;            /* `order` is that of all groups: none came since group_table_order. */
     struct arena arena;      /* Of the table's life. */
     struct arena text_arena; /* Of the groups' life. */
@@ -334,21 +334,6 @@ static struct state_list states_of(struct group_table *table, uint32_t aggregate
     };
 }
 
-/* A record for each row, whether there is one of its key or not. */
-static bool pass_records(struct group_table *table, const struct batch *batch,
-                         const uint32_t *columns, struct selection selection)
-{
-    key_hash(batch, columns, table->grouping->key_count, selection, table->hashes);
-    for (uint32_t i = 0; i < selection.count; i++) {
-        if (!record_add(table, &table->records[i]) ||
-            !record_fill(table, table->records[i], table->hashes[i], batch, columns,
-                         selection_row(selection, i))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static status add_states(struct group_table *table, const struct batch *batch,
                          struct selection selection, struct error *err)
 {
@@ -369,33 +354,85 @@ status group_table_add(struct group_table *table, const struct batch *batch,
     return add_states(table, batch, selection, err);
 }
 
-static status pass_rows(struct group_table *table, const struct batch *batch,
-                        struct selection selection, struct error *err)
+/* Adds the first rows and decides what becomes of the others, which it gives. */
+static status try_rows(struct group_table *table, const struct batch *batch,
+                       struct selection selection, struct arena *arena, struct selection *out_rest,
+                       struct error *err)
 {
-    if (!pass_records(table, batch, table->grouping->key_columns, selection)) {
-        return error_memory(err);
-    }
-    return add_states(table, batch, selection, err);
-}
-
-status group_table_add_loosely(struct group_table *table, const struct batch *batch,
-                               struct selection selection, struct error *err)
-{
-    ASSERT(selection.count <= SLICE_ROWS);
-    if (table->passes) return pass_rows(table, batch, selection, err);
     uint32_t trial = TRIAL_ROWS - table->tried_rows;
-    if (trial == 0) return group_table_add(table, batch, selection, err);
     if (trial > selection.count) trial = selection.count;
-    uint32_t rows[SLICE_ROWS];
-    for (uint32_t i = 0; i < selection.count; i++) {
-        rows[i] = selection_row(selection, i);
-    }
-    TRY(group_table_add(table, batch, (struct selection){rows, trial}, err));
+    TRY(group_table_add(table, batch, (struct selection){selection.rows, trial}, err));
     table->tried_rows += trial;
     table->passes =
         table->tried_rows == TRIAL_ROWS && table->group_count + TRIAL_SHARED >= TRIAL_ROWS;
-    struct selection rest = {rows + trial, selection.count - trial};
-    return rest.count == 0 ? STATUS_OK : group_table_add_loosely(table, batch, rest, err);
+    uint32_t count = selection.count - trial;
+    uint32_t *rows = arena_array(arena, uint32_t, (size_t)count + 1);
+    if (rows == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < count; i++) {
+        rows[i] = selection_row(selection, trial + i);
+    }
+    *out_rest = (struct selection){rows, count};
+    return STATUS_OK;
+}
+
+status group_table_add_loosely(struct group_table *table, const struct batch *batch,
+                               struct selection selection, struct arena *arena,
+                               struct selection *out_rest, struct error *err)
+{
+    ASSERT(selection.count <= SLICE_ROWS);
+    struct selection rest = selection;
+    if (table->tried_rows < TRIAL_ROWS) TRY(try_rows(table, batch, selection, arena, &rest, err));
+    if (!table->passes && rest.count > 0) {
+        TRY(group_table_add(table, batch, rest, err));
+        rest.count = 0;
+    }
+    *out_rest = rest;
+    return STATUS_OK;
+}
+
+/* Equal doubles have one form as keys; every other key is as it came. */
+static bool lift_key(const struct column *key, const struct batch *batch,
+                     struct selection selection, struct column *out, struct arena *arena)
+{
+    if (key->type.kind != TYPE_DOUBLE) {
+        out->data = key->data;
+    } else {
+        if (!column_init(out, out->type, batch->row_count, arena)) return false;
+        for (uint32_t i = 0; i < selection.count; i++) {
+            uint32_t row = selection_row(selection, i);
+            out->ints[row] = column_is_null(key, row) ? 0 : key_word(key, row);
+        }
+    }
+    out->nulls = key->nulls;
+    return true;
+}
+
+status group_table_lift(const struct group_table *table, const struct batch *batch,
+                        struct selection selection, struct arena *arena, struct batch *out_batch,
+                        struct error *err)
+{
+    const struct grouping *grouping = table->grouping;
+    struct schema schema = grouping->partial;
+    struct column *columns = arena_array(arena, struct column, schema.count + 1);
+    if (columns == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < schema.count; i++) {
+        columns[i].type = schema.fields[i].type;
+    }
+    for (uint32_t i = 0; i < grouping->key_count; i++) {
+        const struct column *key = &batch->columns[grouping->key_columns[i]];
+        ASSERT(key->type.kind == columns[i].type.kind);
+        if (!lift_key(key, batch, selection, &columns[i], arena)) return error_memory(err);
+    }
+    for (uint32_t i = 0; i < grouping->aggregate_count; i++) {
+        const struct aggregate *aggregate = &grouping->aggregates[i];
+        if (!aggregate_state_lift(aggregate, batch, selection, &columns[aggregate->state_column],
+                                  arena)) {
+            return error_memory(err);
+        }
+    }
+    *out_batch = (struct batch){
+        .row_count = batch->row_count, .column_count = schema.count, .columns = columns};
+    return STATUS_OK;
 }
 
 status group_table_merge(struct group_table *table, const struct batch *partial, struct error *err)

@@ -221,15 +221,17 @@ static bool is_set(const atomic_bool *flag)
     return flag != NULL && atomic_load(flag);
 }
 
-/* The numbers of the others, as a column. */
-static status number_others(struct pipeline_run *run, const struct pairs *pairs,
-                            struct column *out_column, struct error *err)
+/* The numbers of the others, or of their first twins, as a column. */
+static status number_others(struct pipeline_run *run, const struct op *op,
+                            const struct pairs *pairs, struct column *out_column, struct error *err)
 {
+    const uint32_t *twins = run->finished->sides[op->side].twins[op->twin_set];
+    ASSERT(!op->keep_unmatched); /* No row, no number. */
     if (!column_init(out_column, TYPE(INT), pairs->count, &run->batch_arena)) {
         return error_memory(err);
     }
     for (uint32_t i = 0; i < pairs->count; i++) {
-        out_column->ints[i] = pairs->others[i];
+        out_column->ints[i] = twins == NULL ? pairs->others[i] : twins[pairs->others[i]];
     }
     return STATUS_OK;
 }
@@ -243,8 +245,8 @@ static status push_pairs(struct pipeline_run *run, uint32_t index, const struct 
         return error_set(err, STATUS_CANCELLED, "interrupted");
     }
     struct arena_mark mark = arena_mark(&run->batch_arena);
-    bool numbers_only =
-        run->ops[index].op->kind == OP_PROBE && run->ops[index].op->probe == PROBE_ROW;
+    const struct op *op = run->ops[index].op;
+    bool numbers_only = op->kind == OP_PROBE && op->probe == PROBE_ROW;
     uint32_t count = batch->column_count + (numbers_only ? 0 : other->column_count);
     struct column *columns = arena_array(&run->batch_arena, struct column, count + 1);
     if (columns == NULL) return error_memory(err);
@@ -257,7 +259,7 @@ static status push_pairs(struct pipeline_run *run, uint32_t index, const struct 
             return error_memory(err);
         }
     }
-    if (numbers_only) TRY(number_others(run, pairs, &columns[count++], err));
+    if (numbers_only) TRY(number_others(run, op, pairs, &columns[count++], err));
     struct batch joined = {.row_count = pairs->count, .column_count = count, .columns = columns};
     pairs->count = 0;
     TRY(push_to(run, index + 1, &joined, (struct selection){NULL, joined.row_count}, err));
@@ -378,19 +380,14 @@ static status scatter(struct pipeline_run *run, const struct batch *batch,
     return STATUS_OK;
 }
 
-/* Rows that have come through all operators, to the shards their keys choose. */
-static status push_out(struct pipeline_run *run, const struct batch *batch,
-                       struct selection selection, struct error *err)
+/* Rows to the shards that the hash of their first columns chooses. */
+static status append_rows(struct pipeline_run *run, const struct batch *batch,
+                          struct selection selection, uint32_t key_count, struct error *err)
 {
-    if (run->pipeline->row_limit != 0) {
-        uint64_t room = run->pipeline->row_limit - run->builders[0].row_count;
-        if (selection.count > room) selection.count = (uint32_t)room;
-    }
     if (run->shard_count == 1) {
         builder_append(&run->builders[0], batch, selection);
         return run->builders[0].failed ? error_memory(err) : STATUS_OK;
     }
-    uint32_t key_count = run->pipeline->shard_keys;
     ASSERT(key_count > 0 && selection.count <= PIPELINE_ROWS);
     uint32_t *keys = arena_array(&run->batch_arena, uint32_t, key_count);
     uint64_t *hashes = arena_array(&run->batch_arena, uint64_t, selection.count);
@@ -400,6 +397,30 @@ static status push_out(struct pipeline_run *run, const struct batch *batch,
     }
     key_hash(batch, keys, key_count, selection, hashes);
     return scatter(run, batch, selection, hashes, err);
+}
+
+/* Rows that hardly share keys don't wait for others of theirs. */
+static status push_groups(struct pipeline_run *run, struct group_table *groups,
+                          const struct batch *batch, struct selection selection, uint32_t key_count,
+                          struct error *err)
+{
+    struct selection rest;
+    struct batch lifted;
+    TRY(group_table_add_loosely(groups, batch, selection, &run->batch_arena, &rest, err));
+    if (rest.count == 0) return STATUS_OK;
+    TRY(group_table_lift(groups, batch, rest, &run->batch_arena, &lifted, err));
+    return append_rows(run, &lifted, rest, key_count, err);
+}
+
+/* Rows that have come through all operators. */
+static status push_out(struct pipeline_run *run, const struct batch *batch,
+                       struct selection selection, struct error *err)
+{
+    if (run->pipeline->row_limit != 0) {
+        uint64_t room = run->pipeline->row_limit - run->builders[0].row_count;
+        if (selection.count > room) selection.count = (uint32_t)room;
+    }
+    return append_rows(run, batch, selection, run->pipeline->shard_keys, err);
 }
 
 /* Depth: the number of operators, which the parser bounds. */
@@ -419,7 +440,8 @@ static status push_to(struct pipeline_run *run, uint32_t index, const struct bat
     case OP_PROBE:
         return push_probe(run, index, batch, selection, err);
     case OP_AGGREGATE:
-        return group_table_add_loosely(op_run->groups, batch, selection, err);
+        return push_groups(run, op_run->groups, batch, selection, op_run->op->grouping->key_count,
+                           err);
     case OP_RANK:
         break;
     }

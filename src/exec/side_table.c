@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "exec/key_hash.h"
+#include "plan/plan.h"
 
 enum {
     SLICE_ROWS = 2048,
@@ -195,6 +196,92 @@ status side_table_build(struct side_table *table, struct batch rows, uint32_t ke
     }
     return STATUS_OK;
 }
+
+/* ---- twins ---- */
+
+static bool has_column(const struct twin_set *set, uint32_t column)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (set->columns[i] == column) return true;
+    }
+    return false;
+}
+
+/* Whether no two rows share their join key, of which the set has all columns. */
+static bool are_told_apart(const struct side_table *table, const struct twin_set *set)
+{
+    for (uint32_t i = 0; i < table->key_count; i++) {
+        if (!has_column(set, i)) return false;
+    }
+    for (uint32_t row = 0; row < table->rows.row_count; row++) {
+        if (table->next[row] != ROW_NONE) return false;
+    }
+    return true;
+}
+
+/* Slots as those of the table, but without words. True: some row has a twin before it. */
+static bool match_twins(const struct batch *rows, const struct twin_set *set, uint64_t *slots,
+                        size_t slot_count, uint32_t *out_twins)
+{
+    uint32_t slice[SLICE_ROWS];
+    uint64_t hashes[SLICE_ROWS];
+    bool found = false;
+    for (uint32_t first = 0; first < rows->row_count; first += SLICE_ROWS) {
+        uint32_t count =
+            rows->row_count - first < SLICE_ROWS ? rows->row_count - first : SLICE_ROWS;
+        for (uint32_t i = 0; i < count; i++) {
+            slice[i] = first + i;
+        }
+        key_hash(rows, set->columns, set->count, (struct selection){slice, count}, hashes);
+        for (uint32_t i = 0; i < count; i++) {
+            size_t place = hashes[i] & (slot_count - 1);
+            uint64_t tag = hashes[i] >> 32 << 32;
+            while (slots[place] != 0 &&
+                   (slots[place] >> 32 << 32 != tag ||
+                    !key_equal(rows, set->columns, slice[i], rows, set->columns,
+                               (uint32_t)slots[place] - 1, set->count))) {
+                place = (place + 1) & (slot_count - 1);
+            }
+            found = found || slots[place] != 0;
+            if (slots[place] == 0) slots[place] = tag | (slice[i] + 1);
+            out_twins[slice[i]] = (uint32_t)slots[place] - 1;
+        }
+    }
+    return found;
+}
+
+static status find_twins(const struct side_table *table, const struct twin_set *set,
+                         struct arena *arena, const uint32_t **out_twins, struct error *err)
+{
+    if (are_told_apart(table, set)) return STATUS_OK;
+    struct arena_mark mark = arena_mark(arena);
+    uint32_t *twins = arena_array(arena, uint32_t, (size_t)table->rows.row_count + 1);
+    struct arena scratch;
+    arena_init(&scratch, arena->budget);
+    uint64_t *slots = arena_array(&scratch, uint64_t, table->slot_count);
+    status result = twins == NULL || slots == NULL ? error_memory(err) : STATUS_OK;
+    if (result == STATUS_OK && match_twins(&table->rows, set, slots, table->slot_count, twins)) {
+        *out_twins = twins;
+    } else {
+        arena_release(arena, mark);
+    }
+    arena_done(&scratch);
+    return result;
+}
+
+status side_table_find_twins(struct side_table *table, const struct twin_set *sets,
+                             uint32_t set_count, struct arena *arena, struct error *err)
+{
+    const uint32_t **twins = arena_array(arena, const uint32_t *, (size_t)set_count + 1);
+    if (twins == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < set_count; i++) {
+        TRY(find_twins(table, &sets[i], arena, &twins[i], err));
+    }
+    table->twins = twins;
+    return STATUS_OK;
+}
+
+/* ---- finding ---- */
 
 uint32_t side_table_find(const struct side_table *table, uint64_t hash, const struct batch *batch,
                          const uint32_t *columns, uint32_t row)

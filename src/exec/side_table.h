@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "data/column.h"
 
+struct twin_set;
+
 /* Most rows of a large table have no partner in a small one. A bit per key says so before anything
  * is looked up: by the key itself where that is one number from a narrow range, and then before it
  * is hashed, else by the hash. */
@@ -32,6 +34,9 @@ struct side_table {
     bool has_words;       /* The key is one number, or one text of at most seven bytes. */
     const uint32_t *next; /* The next row with the same key, ROW_NONE: no more. */
     struct key_sieve sieve;
+    /* By set of columns: for each row the first one that has the same values in them; NULL when it
+     * is the row itself for all that can be found. */
+    const uint32_t *const *twins;
 };
 
 /* Room for the rows of one probe and what was found for them. */
@@ -46,6 +51,10 @@ struct side_probe {
 /* Rows with a NULL key are left out of the hash table: they match nothing. */
 MUST_USE status side_table_build(struct side_table *table, struct batch rows, uint32_t key_count,
                                  struct arena *arena, struct error *err);
+
+/* Fills `twins` of a table that was built. */
+MUST_USE status side_table_find_twins(struct side_table *table, const struct twin_set *sets,
+                                      uint32_t set_count, struct arena *arena, struct error *err);
 
 /* The first row whose key equals that of `row`, or ROW_NONE; go on with table->next. */
 uint32_t side_table_find(const struct side_table *table, uint64_t hash, const struct batch *batch,

@@ -75,8 +75,15 @@ enum op_kind {
 enum probe_kind {
     PROBE_JOIN, /* A row for every partner: the input's columns, then all of the side table. */
     PROBE_SEMI, /* The rows that have a partner, as they are. */
-    PROBE_ROW,  /* As PROBE_JOIN, but instead of the side table's columns the number of its row. */
+    PROBE_ROW,  /* As PROBE_JOIN, but instead of the side table's columns the number of its row, or
+                   of the first one that is the row's twin: see below. */
     PROBE_FETCH /* key_columns[0] is such a number: the input's columns, then the row's. */
+};
+
+/* Rows of a side table with the same values in these columns are twins; NULL is like NULL. */
+struct twin_set {
+    const uint32_t *columns;
+    uint32_t count;
 };
 
 /* Keys are input columns compared with the side table's first key_count columns, NULL matching
@@ -91,6 +98,8 @@ struct op {
     uint32_t key_count;
     bool keep_unmatched; /* LEFT JOIN: a row without partner is kept, with NULLs. */
     enum probe_kind probe;
+    struct twin_set twins; /* PROBE_ROW: of the side table; */
+    uint32_t twin_set;     /* its number among those of the fold. */
     const struct grouping *grouping;
     const struct ranking *ranking;
 };
@@ -138,12 +147,13 @@ struct fold {
     bool inner;    /* FOLD_JOIN: rows of input 0 without a partner are left out. */
     bool partitioned; /* FOLD_JOIN: by key hash, where nothing behind it cares about order. */
     const struct grouping *grouping;
-    bool gives_partial; /* FOLD_AGGREGATE: emits partial states, which another one merges on. */
     const struct ranking *ranking;
     uint64_t offset;    /* Rows to leave out at the start, */
     uint64_t limit;     /* and how many to emit then; UINT64_MAX: all. */
     uint32_t side_keys; /* FOLD_COLLECT used as side table: its join keys are the first columns. */
     bool is_side;
+    const struct twin_set *twin_sets; /* Of a side table: all that are asked for. */
+    uint32_t twin_set_count;
     bool is_scalar;    /* At most one row is allowed. */
     uint32_t phase;    /* Complete after this phase. */
     const char *label; /* For people: "aggregate by id, title". */

@@ -158,6 +158,9 @@ static void put_probe(const struct plan *plan, const struct op *op, const struct
         buf_put_string(out, " = ");
         put_name(&side->output, i, out);
     }
+    if (op->probe != PROBE_ROW) return;
+    buf_put_string(out, ", one for each ");
+    put_name_list(&side->output, op->twins.columns, op->twins.count, out);
 }
 
 /* "title" or "budget * 2 AS doubled". */

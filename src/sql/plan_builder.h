@@ -130,6 +130,10 @@ MUST_USE status stream_aggregate_by_row(struct planner *planner, struct stream *
                                         const struct grouping *grouping, bool *out_done,
                                         struct error *err);
 
+bool twin_set_equal(const struct twin_set *a, const struct twin_set *b);
+/* When all pipelines are known: tells the side tables which twins are asked for. */
+MUST_USE status planner_number_twins(struct planner *planner, struct error *err);
+
 /* What the modules of the builder share. */
 struct schema stream_schema(const struct planner *planner, const struct stream *stream);
 MUST_USE status stream_append(struct planner *planner, struct stream *stream, struct op op,

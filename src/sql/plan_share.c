@@ -185,6 +185,7 @@ static bool share_probe(struct chain *chain, const struct op *first, const struc
 {
     if (first->side != second->side || first->key_count != second->key_count ||
         first->keep_unmatched != second->keep_unmatched || first->probe != second->probe ||
+        !twin_set_equal(&first->twins, &second->twins) ||
         !same_columns(chain, first->key_columns, second->key_columns, first->key_count)) {
         return false;
     }
@@ -392,11 +393,7 @@ static uint32_t *output_places(struct chain *chain, const struct fold *second,
         places[i] = i;
     }
     for (uint32_t i = 0; i < second->grouping->aggregate_count; i++) {
-        const struct aggregate *own = &second->grouping->aggregates[i];
-        if (!second->gives_partial) places[keys + i] = keys + numbers[i];
-        for (uint32_t j = 0; second->gives_partial && j < own->state_width; j++) {
-            places[own->state_column + j] = all->aggregates[numbers[i]].state_column + j;
-        }
+        places[keys + i] = keys + numbers[i];
     }
     return places;
 }
@@ -407,7 +404,6 @@ static bool share_aggregate(struct sharing *sharing, struct chain *chain, struct
 {
     struct pipeline *pipeline = &sharing->planner->pipelines[sharing->feeders[first->id]];
     const struct pipeline *other = &sharing->planner->pipelines[sharing->feeders[second->id]];
-    if (first->gives_partial != second->gives_partial) return false;
     if (!chain_begin(chain, sharing, pipeline, other)) return false;
     uint32_t last = pipeline->op_count - 1;
     for (uint32_t i = 0; i < last; i++) {
@@ -426,7 +422,7 @@ static bool share_aggregate(struct sharing *sharing, struct chain *chain, struct
     if (first->grouping->aggregate_count == 0) first->label = second->label;
     first->grouping = grouping;
     first->input = grouping->partial;
-    first->output = first->gives_partial ? grouping->partial : grouping->result;
+    first->output = grouping->result;
     return true;
 }
 
@@ -473,7 +469,7 @@ static bool same_fold(const struct sharing *sharing, struct chain *chain, const 
         first->inner != second->inner || first->partitioned != second->partitioned ||
         first->offset != second->offset || first->limit != second->limit ||
         first->side_keys != second->side_keys || first->is_side != second->is_side ||
-        first->is_scalar != second->is_scalar || first->gives_partial != second->gives_partial) {
+        first->is_scalar != second->is_scalar) {
         return false;
     }
     for (uint32_t i = 0; i < first->input_count; i++) {

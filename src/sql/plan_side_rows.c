@@ -4,8 +4,9 @@
  *
  * The keys of such a group are those of the side table's row, and the row has a number that is the
  * same wherever the table is copied to. So the rows of the large side are grouped by that number,
- * which costs neither hashing nor comparing nor sending texts. The partial states then fetch their
- * keys from the side table, once per row of it, and are merged by key: two rows may have the same.
+ * which costs neither hashing nor comparing nor sending texts. Two rows may have the same keys: the
+ * side table finds that out once, and names the first one for both. Whoever reads the results
+ * begins with fetching the keys from the side table, once per group.
  */
 #include "base/assert.h"
 #include "sql/bind_expr.h"
@@ -44,7 +45,7 @@ static bool find_join(const struct planner *planner, const struct stream *stream
 }
 
 /* All keys are columns of the side table, nothing else is, and a number is shorter than the keys.
- */
+ * Not for doubles: a group gives the one form of those that are equal, and a row its own. */
 static bool is_shorter(const struct join_below *join, uint32_t key_count)
 {
     const struct op *project = join->project;
@@ -53,6 +54,7 @@ static bool is_shorter(const struct join_below *join, uint32_t key_count)
     for (uint32_t i = 0; i < key_count; i++) {
         const struct expr *key = project->exprs[i];
         if (key->kind != EXPR_COLUMN || key->column < join->own_count) return false;
+        if (key->type.kind == TYPE_DOUBLE) return false;
         has_text |= key->type.kind == TYPE_TEXT;
     }
     for (uint32_t i = key_count; i < project->expr_count; i++) {
@@ -61,7 +63,27 @@ static bool is_shorter(const struct join_below *join, uint32_t key_count)
     return !search.found && (has_text || key_count > 1);
 }
 
-/* The join says the number of the row, and the projection has it as the only key. */
+/* The keys as columns of the side table, ascending: which is the first key does not matter here. */
+static status key_twins(struct planner *planner, const struct join_below *join, uint32_t key_count,
+                        struct twin_set *out_twins, struct error *err)
+{
+    uint32_t *columns = arena_array(planner->arena, uint32_t, key_count + 1);
+    if (columns == NULL) return binder_memory(err);
+    for (uint32_t i = 0; i < key_count; i++) {
+        uint32_t column = join->project->exprs[i]->column - join->own_count;
+        uint32_t place = i;
+        while (place > 0 && columns[place - 1] > column) {
+            columns[place] = columns[place - 1];
+            place--;
+        }
+        columns[place] = column;
+    }
+    *out_twins = (struct twin_set){.columns = columns, .count = key_count};
+    return STATUS_OK;
+}
+
+/* The join says the number of the row that stands for the keys, and the projection has it as the
+ * only key. */
 static status narrow_join(struct planner *planner, struct stream *stream,
                           const struct join_below *join, uint32_t key_count, struct field row,
                           struct error *err)
@@ -84,6 +106,7 @@ static status narrow_join(struct planner *planner, struct stream *stream,
     }
     struct op probe = *join->probe;
     probe.probe = PROBE_ROW;
+    TRY(key_twins(planner, join, key_count, &probe.twins, err));
     probe.output = (struct schema){.fields = found, .count = join->own_count + 1};
     struct op project = {.kind = OP_PROJECT,
                          .output = {.fields = fields, .count = input_count + 1},
@@ -132,31 +155,30 @@ static status group_by_row(struct planner *planner, const struct grouping *group
     return STATUS_OK;
 }
 
-/* Partial states by row to partial states by key. */
+/* Results by row to results by key. */
 static status fetch_keys(struct planner *planner, struct stream *stream,
                          const struct join_below *join, const struct grouping *grouping,
                          struct error *err)
 {
     uint32_t key_count = grouping->key_count;
-    uint32_t state_count = grouping->partial.count - key_count;
     struct schema side = planner->folds[join->probe->side].output;
     struct schema input = stream_schema(planner, stream);
     struct field *fields = arena_array(planner->arena, struct field, input.count + side.count);
     const struct expr **exprs =
-        arena_array(planner->arena, const struct expr *, grouping->partial.count + 1);
+        arena_array(planner->arena, const struct expr *, grouping->result.count + 1);
     uint32_t *keys = arena_array(planner->arena, uint32_t, 1);
     if (fields == NULL || exprs == NULL || keys == NULL) return binder_memory(err);
     for (uint32_t i = 0; i < input.count + side.count; i++) {
         fields[i] = i < input.count ? input.fields[i] : side.fields[i - input.count];
     }
-    for (uint32_t i = 0; i < grouping->partial.count; i++) {
+    for (uint32_t i = 0; i < grouping->result.count; i++) {
         uint32_t place = i < key_count
                              ? input.count + join->project->exprs[i]->column - join->own_count
                              : 1 + i - key_count;
         exprs[i] = expr_column(planner->arena, place, fields[place].type);
         if (exprs[i] == NULL) return binder_memory(err);
     }
-    ASSERT(input.count == 1 + state_count);
+    ASSERT(input.count == 1 + grouping->aggregate_count);
     struct op fetch = {.kind = OP_PROBE,
                        .probe = PROBE_FETCH,
                        .side = join->probe->side,
@@ -164,9 +186,9 @@ static status fetch_keys(struct planner *planner, struct stream *stream,
                        .key_count = 1,
                        .output = {.fields = fields, .count = input.count + side.count}};
     struct op project = {.kind = OP_PROJECT,
-                         .output = grouping->partial,
+                         .output = grouping->result,
                          .exprs = exprs,
-                         .expr_count = grouping->partial.count};
+                         .expr_count = grouping->result.count};
     TRY(stream_append(planner, stream, fetch, err));
     return stream_append(planner, stream, project, err);
 }
@@ -186,24 +208,65 @@ status stream_aggregate_by_row(struct planner *planner, struct stream *stream,
     TRY(stream_append(planner, stream, aggregate, err));
     struct fold rows = {
         .kind = FOLD_AGGREGATE,
-        .output = by_row->partial,
+        .output = by_row->result,
         .key_count = 1,
         .grouping = by_row,
-        .gives_partial = true,
-        .label = "aggregate by row of the side table",
+        .label = label_of(planner, grouping->aggregate_count == 0 ? "distinct" : "aggregate",
+                          grouping->result.fields, grouping->key_count),
     };
     /* Nobody asks for these columns by number: the next two operators know their places. */
     TRY(stream_end(planner, stream, rows, NULL, 0, err));
     TRY(fetch_keys(planner, stream, &join, grouping, err));
-    struct fold keys = {
-        .kind = FOLD_AGGREGATE,
-        .output = grouping->result,
-        .key_count = grouping->key_count,
-        .grouping = grouping,
-        .label = label_of(planner, grouping->aggregate_count == 0 ? "distinct" : "aggregate",
-                          grouping->result.fields, grouping->key_count),
-    };
-    TRY(stream_end(planner, stream, keys, relation->columns, relation->column_count, err));
-    planner->pipelines[planner->pipeline_count - 1].shard_keys = grouping->key_count;
+    stream->columns = relation->columns;
+    stream->column_count = relation->column_count;
+    return STATUS_OK;
+}
+
+/* ---- twins ---- */
+
+bool twin_set_equal(const struct twin_set *a, const struct twin_set *b)
+{
+    if (a->count != b->count) return false;
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (a->columns[i] != b->columns[i]) return false;
+    }
+    return true;
+}
+
+/* The set's number among those of the fold, which has it then. */
+static status twin_set_number(struct planner *planner, struct fold *fold,
+                              const struct twin_set *set, uint32_t *out_number, struct error *err)
+{
+    uint32_t count = fold->twin_set_count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!twin_set_equal(&fold->twin_sets[i], set)) continue;
+        *out_number = i;
+        return STATUS_OK;
+    }
+    struct twin_set *sets = arena_array(planner->arena, struct twin_set, count + 1);
+    if (sets == NULL) return binder_memory(err);
+    if (count > 0) memcpy(sets, fold->twin_sets, count * sizeof *sets);
+    sets[count] = *set;
+    fold->twin_sets = sets;
+    fold->twin_set_count = count + 1;
+    *out_number = count;
+    return STATUS_OK;
+}
+
+status planner_number_twins(struct planner *planner, struct error *err)
+{
+    for (uint32_t i = 0; i < planner->pipeline_count; i++) {
+        struct pipeline *pipeline = &planner->pipelines[i];
+        for (uint32_t j = 0; j < pipeline->op_count; j++) {
+            const struct op *op = &pipeline->ops[j];
+            if (op->kind != OP_PROBE || op->probe != PROBE_ROW) continue;
+            struct op *ops = arena_array(planner->arena, struct op, pipeline->op_count);
+            if (ops == NULL) return binder_memory(err);
+            memcpy(ops, pipeline->ops, pipeline->op_count * sizeof *ops);
+            TRY(twin_set_number(planner, &planner->folds[op->side], &op->twins, &ops[j].twin_set,
+                                err));
+            pipeline->ops = ops;
+        }
+    }
     return STATUS_OK;
 }

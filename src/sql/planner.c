@@ -718,5 +718,6 @@ status plan_build(struct catalog *catalog, const struct bound_query *queries, ui
     }
     TRY(planner_simplify(&planner, err));
     TRY(planner_share(&planner, planned, query_count, err));
+    TRY(planner_number_twins(&planner, err));
     return planner_finish(&planner, planned, query_count, out_plan, err);
 }

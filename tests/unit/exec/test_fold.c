@@ -552,6 +552,8 @@ static void every_failing_allocation_is_reported(void **state)
     struct sort_key keys[GROUPED_TYPES + 1];
     struct ranking ranking = {.keys = keys, .limit = 3};
     ranking.key_count = total_order(&random, keys);
+    static const uint32_t twins[] = {4, 5};
+    const struct twin_set twin_sets[] = {{twins, 1}, {twins, 2}};
     for (int kind = FOLD_COLLECT; kind <= FOLD_JOIN; kind++) {
         struct fold fold = {.kind = (enum fold_kind)kind,
                             .input = random_rows_keys,
@@ -559,6 +561,8 @@ static void every_failing_allocation_is_reported(void **state)
                             .output = random_rows_keys,
                             .key_count = 2,
                             .side_keys = 2,
+                            .twin_sets = twin_sets,
+                            .twin_set_count = 2,
                             .is_side = kind == FOLD_COLLECT,
                             .grouping = &made.grouping,
                             .ranking = &ranking,

@@ -203,13 +203,23 @@ static uint32_t find_key(const struct chain *chain)
     return COLUMNS_MAX;
 }
 
-/* A column with the number of each row. */
-static struct batch row_numbers(struct chain *chain, uint32_t count)
+/* A column with the number of each row, or of its first twin. */
+static struct batch row_numbers(struct chain *chain, const struct batch *side,
+                                struct twin_set twins)
 {
+    uint32_t count = side->row_count;
+    struct sort_key *keys = need(arena_array(chain->arena, struct sort_key, twins.count + 1));
+    for (uint32_t i = 0; i < twins.count; i++) {
+        keys[i].column = twins.columns[i];
+    }
     struct column *column = need(arena_array(chain->arena, struct column, 1));
     assert_true(column_init(column, TYPE(INT), count + 1, chain->arena));
     for (uint32_t row = 0; row < count; row++) {
-        column->ints[row] = row;
+        uint32_t first = 0;
+        while (naive_row_order(side, first, row, keys, twins.count) != 0) {
+            first++;
+        }
+        column->ints[row] = first;
     }
     return (struct batch){.row_count = count, .column_count = 1, .columns = column};
 }
@@ -256,6 +266,12 @@ static void add_probe(struct chain *chain, uint32_t side_rows, uint32_t key_coun
     struct error err;
     assert_int_equal(side_table_build(&chain->sides[op.side], side, key_count, chain->arena, &err),
                      STATUS_OK);
+    uint32_t *twins = need(arena_array(chain->arena, uint32_t, 2));
+    twins[1] = random_below(chain->random, key_count + 2);
+    twins[0] = random_below(chain->random, key_count + 2);
+    op.twins = (struct twin_set){.columns = twins, .count = 1 + random_below(chain->random, 2)};
+    assert_int_equal(
+        side_table_find_twins(&chain->sides[op.side], &op.twins, 1, chain->arena, &err), STATUS_OK);
     struct pairs pairs = {0};
     for (uint32_t row = 0; row < chain->rows.row_count; row++) {
         bool matched = false;
@@ -267,7 +283,7 @@ static void add_probe(struct chain *chain, uint32_t side_rows, uint32_t key_coun
         }
         if (!matched && op.keep_unmatched) pairs_put(&pairs, row, ROW_NONE);
     }
-    struct batch numbers = row_numbers(chain, side_rows);
+    struct batch numbers = row_numbers(chain, &side, op.twins);
     take_pairs(chain, &pairs,
                op.probe == PROBE_SEMI  ? NULL
                : op.probe == PROBE_ROW ? &numbers
@@ -645,6 +661,37 @@ static void columns_are_loaded_before_use_and_only_for_rows_still_meant(void **s
 
 /* ---- failures ---- */
 
+static void check_allocations(const struct chain *chain, const struct batch *input)
+{
+    enum { SHARDS = 2 };
+    struct finished finished = {.scalars = &chain->scalar, .sides = chain->sides};
+    bool is_sharded = chain->pipeline.ops[chain->pipeline.op_count - 1].kind == OP_AGGREGATE;
+    bool refused = true;
+    for (size_t allowed = 0; refused; allowed++) {
+        struct budget budget = {0};
+        struct pipeline_run *run = NULL;
+        struct pipeline_output outputs[SHARDS] = {{.bytes = {.budget = &budget}},
+                                                  {.bytes = {.budget = &budget}}};
+        struct error err;
+        memory_fail_after(allowed);
+        status code = pipeline_run_create(&chain->pipeline, &finished, is_sharded ? SHARDS : 1,
+                                          &budget, &run, &err);
+        if (code == STATUS_OK) {
+            struct selection all = {NULL, input->row_count};
+            code = pipeline_run_push(run, input, all, NULL, &err);
+        }
+        if (code == STATUS_OK) code = pipeline_run_flush(run, outputs, &err);
+        refused = memory_was_refused();
+        memory_fail_never();
+        assert_int_equal(code, refused ? STATUS_MEMORY : STATUS_OK);
+        buf_done(&outputs[0].bytes);
+        buf_done(&outputs[1].bytes);
+        pipeline_run_destroy(run);
+        assert_int_equal(budget.used_bytes, 0);
+        assert_true(allowed < 5000);
+    }
+}
+
 static void every_failing_allocation_is_reported(void **state)
 {
     (void)state;
@@ -659,27 +706,29 @@ static void every_failing_allocation_is_reported(void **state)
     add_unnest(&chain);
     add_probe(&chain, 40, 1);
     add_project(&chain);
-    struct finished finished = {.scalars = &chain.scalar, .sides = chain.sides};
-    bool refused = true;
-    for (size_t allowed = 0; refused; allowed++) {
-        struct budget budget = {0};
-        struct pipeline_run *run = NULL;
-        struct pipeline_output output = {.bytes = {.budget = &budget}};
-        struct error err;
-        memory_fail_after(allowed);
-        status code = pipeline_run_create(&chain.pipeline, &finished, 1, &budget, &run, &err);
-        if (code == STATUS_OK) {
-            code = pipeline_run_push(run, &input, (struct selection){NULL, 200}, NULL, &err);
-        }
-        if (code == STATUS_OK) code = pipeline_run_flush(run, &output, &err);
-        refused = memory_was_refused();
-        memory_fail_never();
-        assert_int_equal(code, refused ? STATUS_MEMORY : STATUS_OK);
-        pipeline_run_destroy(run);
-        buf_done(&output.bytes);
-        assert_int_equal(budget.used_bytes, 0);
-        assert_true(allowed < 2000);
-    }
+    check_allocations(&chain, &input);
+    arena_done(&arena);
+}
+
+/* Rows of as many keys, most of which do not go through a table. */
+static void every_failing_allocation_of_groups_is_reported(void **state)
+{
+    (void)state;
+    struct random random = {8};
+    struct arena arena = {0};
+    struct random_rows rows = {.random = &random, .arena = &arena, .domain = 100000000};
+    struct batch input = grouped_rows(&rows, PIPELINE_ROWS);
+    struct made_grouping made;
+    grouped_keys(&made, 1 << 1 | 1 << 3 | 1 << 4);
+    grouped_every_aggregate(&made);
+    static struct chain chain;
+    chain = (struct chain){.random = &random, .arena = &arena};
+    chain_start(&chain, input, (struct schema){NULL, GROUPED_COLUMNS});
+    chain.ops[0] = (struct op){
+        .kind = OP_AGGREGATE, .output = made.grouping.partial, .grouping = &made.grouping};
+    chain.pipeline.op_count = 1;
+    chain.pipeline.output = made.grouping.partial;
+    check_allocations(&chain, &input);
     arena_done(&arena);
 }
 
@@ -693,6 +742,7 @@ int main(void)
         cmocka_unit_test(nothing_pushed_still_gives_a_batch_per_shard),
         cmocka_unit_test(columns_are_loaded_before_use_and_only_for_rows_still_meant),
         cmocka_unit_test(every_failing_allocation_is_reported),
+        cmocka_unit_test(every_failing_allocation_of_groups_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* test_side_table.c - a key finds all its rows, in their order, and NULL finds none.
  *
  * Method: random rows of every type that can be a key; each row of another batch looks for its
- * partners, and the model looks at every row. Without keys, everybody is a partner.
+ * partners, and the model looks at every row. Without keys, everybody is a partner. Twins
+ * are looked for among all rows, for sets of columns with and without the keys.
  */
 #include "unit/test.h"
 
@@ -105,6 +106,72 @@ static void without_keys_every_row_is_a_partner(void **state)
     }
 }
 
+static bool are_twins(const struct batch *rows, const struct twin_set *set, uint32_t a, uint32_t b)
+{
+    struct sort_key keys[COLUMNS];
+    for (uint32_t i = 0; i < set->count; i++) {
+        keys[i] = (struct sort_key){.column = set->columns[i]};
+    }
+    return naive_row_order(rows, a, b, keys, set->count) == 0;
+}
+
+static void check_twins(const struct side_table *table, const struct twin_set *set,
+                        const uint32_t *twins)
+{
+    bool any = false;
+    for (uint32_t row = 0; row < table->rows.row_count; row++) {
+        if (key_has_null(&table->rows, table->key_columns, table->key_count, row)) continue;
+        uint32_t first = 0;
+        while (!are_twins(&table->rows, set, first, row)) {
+            first++;
+        }
+        assert_int_equal(twins == NULL ? row : twins[row], first);
+        any = any || first != row;
+    }
+    if (any) assert_non_null(twins);
+}
+
+/* All types but lists; keys that are unique or not. */
+static void twins_are_the_first_rows_with_the_same_values(void **state)
+{
+    (void)state;
+    enum { SETS = 4 };
+    struct random random = {5};
+    uint32_t own_count = 0;
+    for (uint32_t round = 0; round < 300; round++) {
+        struct arena arena = {0};
+        struct random_rows rows = {.random = &random,
+                                   .arena = &arena,
+                                   .domain = round % 3 == 0 ? 100000 : 0,
+                                   .null_percent = round % 2 == 0 ? 0 : 10};
+        struct field fields[COLUMNS];
+        uint32_t columns[SETS][COLUMNS];
+        struct twin_set sets[SETS];
+        for (uint32_t i = 0; i < COLUMNS; i++) {
+            fields[i] = random_rows_fields[(i + round) % COLUMNS];
+        }
+        for (uint32_t i = 0; i < SETS; i++) {
+            sets[i] = (struct twin_set){.columns = columns[i]};
+            uint32_t mask = random_below(&random, 1 << COLUMNS);
+            for (uint32_t j = COLUMNS; j-- > 0;) {
+                if ((mask >> j & 1) != 0) columns[i][sets[i].count++] = j;
+            }
+        }
+        struct batch side = random_rows_batch(&rows, (struct schema){fields, COLUMNS},
+                                              random_below(&random, round % 10 == 0 ? 5000 : 40));
+        struct side_table table;
+        struct error err;
+        assert_int_equal(side_table_build(&table, side, round % 3, &arena, &err), STATUS_OK);
+        assert_int_equal(side_table_find_twins(&table, sets, SETS, &arena, &err), STATUS_OK);
+        for (uint32_t i = 0; i < SETS; i++) {
+            check_twins(&table, &sets[i], table.twins[i]);
+            own_count += table.twins[i] == NULL;
+        }
+        arena_done(&arena);
+    }
+    assert_true(own_count > 50);
+}
+
 static void large_tables_find_their_rows(void **state)
 {
     (void)state;
@@ -121,6 +188,7 @@ int main(void)
         cmocka_unit_test(several_keys_must_all_be_equal),
         cmocka_unit_test(without_keys_every_row_is_a_partner),
         cmocka_unit_test(large_tables_find_their_rows),
+        cmocka_unit_test(twins_are_the_first_rows_with_the_same_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

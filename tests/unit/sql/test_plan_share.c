@@ -73,12 +73,32 @@ static void check_plan(const struct plan *plan)
     }
 }
 
+/* What a probe asks of a side table, the side table knows. */
+static void check_twins(const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->pipeline_count; i++) {
+        for (uint32_t j = 0; j < plan->pipelines[i].op_count; j++) {
+            const struct op *op = &plan->pipelines[i].ops[j];
+            if (op->kind != OP_PROBE || op->probe != PROBE_ROW) continue;
+            const struct fold *side = &plan->folds[op->side];
+            assert_true(op->twin_set < side->twin_set_count);
+            const struct twin_set *set = &side->twin_sets[op->twin_set];
+            assert_int_equal(set->count, op->twins.count);
+            for (uint32_t k = 0; k < set->count; k++) {
+                assert_int_equal(set->columns[k], op->twins.columns[k]);
+                assert_true(set->columns[k] < side->output.count);
+            }
+        }
+    }
+}
+
 static struct counts count(const char *first, const char *second)
 {
     struct arena arena = {0};
     struct plan *plan = NULL;
     plan_two(first, second, &arena, &plan);
     check_plan(plan);
+    check_twins(plan);
     struct counts counts = {.folds = plan->fold_count};
     for (uint32_t i = 0; i < plan->scan_count; i++) {
         counts.scan_pipelines += plan->scans[i].pipeline_count;
@@ -128,6 +148,11 @@ static const struct pair pairs[] = {
      1, 1},
     {"SELECT name, sum(amount) AS x" JOINED "GROUP BY name",
      "SELECT town, sum(amount) AS x" JOINED "GROUP BY town", 0, 0},
+    /* The same side table, whose rows are told apart by the same columns or not. */
+    {"SELECT name, town, sum(amount) AS x" JOINED "GROUP BY name, town",
+     "SELECT town, name, avg(price) AS x" JOINED "GROUP BY town, name", 2, 2},
+    {"SELECT name, sum(amount) AS x" JOINED "AND note = town GROUP BY name",
+     "SELECT name, town, sum(amount) AS x" JOINED "AND note = town GROUP BY name, town", 1, 1},
     /* Sub-queries: the aggregate, and the fold that holds the value. */
     {"SELECT id FROM sales WHERE price > (SELECT avg(price) FROM sales)",
      "SELECT store FROM sales WHERE price > (SELECT avg(price) FROM sales) AND id > 1", 2, 1},
