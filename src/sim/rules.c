@@ -319,6 +319,14 @@ static const struct sim_log *log_of(const struct sim_disk *disk, const char *job
     return NULL;
 }
 
+void rules_removed(struct cluster *cluster, const char *job)
+{
+    for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
+        struct sim_client *client = &cluster->clients[i];
+        if (strcmp(client->job, job) == 0) client->freed_ms = cluster->world.now_ms;
+    }
+}
+
 bool rules_is_held(struct cluster *cluster, const struct sim_client *client)
 {
     for (uint32_t i = cluster->settings.gateway_count; i < cluster->node_count; i++) {

@@ -89,6 +89,8 @@ void rules_reply(struct cluster *cluster, uint32_t number, const struct api_requ
                  const struct api_reply *reply);
 /* The client has it. */
 void rules_heard(struct sim_client *client, enum api_kind kind, uint32_t code);
+/* A worker removes the job of this name. */
+void rules_removed(struct cluster *cluster, const char *job);
 /* Whether some worker has this very job of the client. */
 bool rules_is_held(struct cluster *cluster, const struct sim_client *client);
 

@@ -36,6 +36,7 @@ struct sim_client {
     bool waits_for_slot;
     bool is_accepted;
     bool is_leaving;   /* Has said DELETE. */
+    uint64_t freed_ms; /* When a worker last removed a job of its name. */
     bool is_squatted;  /* Somebody else got its job's name where it was free. */
     bool is_reused;    /* It had another job of this name. */
     uint64_t manifest; /* Of its job, as the workers have it; 0: none has yet. */

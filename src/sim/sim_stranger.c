@@ -6,7 +6,14 @@
 #include "base/hash.h"
 #include "sim/cluster.h"
 
-enum { GAP_MS = 600, OWN_MS = 10000, AFTER_MS = 60000, SCANS = 4, SENT_MAX = 3 };
+enum {
+    GAP_MS = 600,
+    OWN_MS = 10000,
+    AFTER_MS = 60000,
+    REQUEST_MS = 10000, /* A request may take so long, from being sent to its answer. */
+    SCANS = 4,
+    SENT_MAX = 3
+};
 
 enum misdeed {
     CHUNK_OF_OTHERS,
@@ -254,6 +261,9 @@ void sim_stranger_reply(struct sim_stranger *stranger, uint64_t packed,
     if (request->kind == API_DELETE_JOB || request->kind == API_GET_JOB) return;
     /* To a gateway that has lately come up, the job that is his is the one of this name. */
     if (client->is_squatted && request->kind != API_PUT_JOB) return;
+    /* A name that was nobody's for a moment, while the request was under way, was anybody's. */
+    bool was_free = client->freed_ms > 0 && world->now_ms < client->freed_ms + REQUEST_MS;
+    if (was_free && request->kind == API_PUT_JOB) return;
     bool is_same = client->submission == note.submission;
     if (!is_same || client->is_leaving || !rules_is_held(cluster, client)) return;
     world_fail(world, "a stranger asked something of %s, and it was done: misdeed %d", client->job,
