@@ -12,6 +12,7 @@ import os
 import pathlib
 import platform
 import pty
+import re
 import resource
 import select
 import shutil
@@ -353,19 +354,21 @@ def _(folder):
 @test("a memory limit that is too small names the query and the operator")
 def _(folder):
     rows = "a,b\n" + "".join(f"{i},{'text' * 20}{i}\n" for i in range(200000))
-    analysis, data = make(folder, queries={"q1": "SELECT b, count(*) AS n FROM t GROUP BY b"},
-                          files={"t.csv": rows})
-    _, _, err = run("run", analysis, data, "--memory-limit", "8MiB", "--format", "csv", check=1)
-    has(err, "query q1, aggregate by b: the memory limit of 8 MiB is reached", "--memory-limit")
-    (analysis / "q1.sql").write_text("SELECT a, b FROM t ORDER BY b")
-    _, _, err = run("run", analysis, data, "--memory-limit", "8MiB", "--format", "csv", check=1)
-    has(err, "query q1, sort: the memory limit of 8 MiB is reached")
-
-
-# --- Answers. ---
-
-HOSTILE = ('a,b\n1,"comma, quote "" and\nline"\n2,\n3,""\n4,caf\xe9 日本 \x1b[31m\n'
-           .encode() + b"5,\xff\xc3(\xed\xa0\x80\n")
+    analysis, data = make(folder, files={"t.csv": rows})
+    for sql, operator in (("SELECT b, count(*) AS n FROM t GROUP BY b", "aggregate by b|sort"),
+                          ("SELECT a, b FROM t ORDER BY b", "sort")):
+        (analysis / "q1.sql").write_text(sql)
+        # They go on in files, but need some memory for it; how much depends on the threads' luck.
+        named = False
+        for limit in (8, 6, 5, 4, 3, 2):
+            code, _, err = run("run", analysis, data, "--memory-limit", f"{limit}MiB",
+                               "--format", "csv")
+            if code == 0:
+                continue
+            equal(code, 1)
+            has(err, f"the memory limit of {limit} MiB is reached", "--memory-limit")
+            named = named or re.search(f"query q1, ({operator}):", err)
+        assert named, err
 
 
 @test("csv, json, ndjson and table agree, also on hostile bytes")
