@@ -30,7 +30,7 @@ ORACLE_LIMIT_S = 180
 FULL_LIMIT_S = 900
 # Of those that take half an hour of two idle cores: enough for a machine with other work.
 LONG_LIMIT_S = 3 * 3600
-FUZZ_S = 5
+FUZZ_S = 4
 FUZZ_FULL_S = 60
 SHOWN_LINES = 120
 
@@ -39,7 +39,7 @@ SLOW_THREADED = {"test_allocation", "test_fold_spill"}
 # Unit tests that speak of threads run under ThreadSanitizer too.
 THREADED = re.compile(r"\b(pthread\w*|threads?|thread_count)\b", re.IGNORECASE)
 # End-to-end scripts that take the program as users have it: they make many runs, or a cluster.
-OPTIMISED = re.compile(r"test_(sim\w*|spill|cluster\w*|monitors\w*|operator|healing\w*|hosts\w*|docker\w*|network\w*)")
+OPTIMISED = re.compile(r"test_(sim\w*|spill|cluster\w*|monitors\w*|operator\w*|healing\w*|hosts\w*|docker\w*|network\w*)")
 LONG = re.compile(r"test_sim\w*_full")
 # They begin with the real queries.
 SQL_FUZZERS = {"sql", "plan"}

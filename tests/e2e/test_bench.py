@@ -34,13 +34,15 @@ import keys
 import picture
 import questions
 
+FULL = os.environ.get("TEST_FULL", "0") == "1"
 TESTS = []
 
 
-def test(sentence):
-    """Registers a test; it gets a fresh folder."""
+def test(sentence, full=False):
+    """Registers a test, perhaps for the full suite only; it gets a fresh folder."""
     def register(function):
-        TESTS.append((sentence, function))
+        if FULL or not full:
+            TESTS.append((sentence, function))
         return function
     return register
 
@@ -218,7 +220,7 @@ def _(folder):
             assert "$" not in questions.as_duckdb(question).replace("+$'", ""), question.label
 
 
-@test("a cluster's figures stand beside those of one process, and are whole")
+@test("a cluster's figures stand beside those of one process, and are whole", full=True)
 def _(folder):
     out, err = bench(folder, "--analysis", "movies", "--queues", "transient", "--workers", "1",
                      "--json", folder / "c.json", of=["cluster"])
@@ -239,7 +241,7 @@ def _(folder):
     equal(list((folder / "kept").iterdir()), [])
 
 
-@test("what is compared is varied one at a time, after what is there by default")
+@test("what is compared is varied one at a time, after what is there by default", full=True)
 def _(folder):
     options = cluster.parse_options(["--millrace", MILLRACE, "--chunk-size", "64K,1M",
                                      "--set", "window=8", "--set", "workers.threads=2"])
@@ -263,7 +265,7 @@ def processes_in(folder):
     return found
 
 
-@test("one that is interrupted takes its cluster and its data along")
+@test("one that is interrupted takes its cluster and its data along", full=True)
 def _(folder):
     process = subprocess.Popen(
         command_of(folder, ["--analysis", "memes", "--repeat", "1000"], ["cluster"]),
@@ -287,7 +289,7 @@ def _(folder):
     equal(list((folder / "kept").iterdir()), [])
 
 
-@test("growth is a table, JSON and a picture, with the answers checked")
+@test("growth is a table, JSON and a picture, with the answers checked", full=True)
 def _(folder):
     out, _ = bench(folder, "--series", "size,threads,groups,clients", "--analysis", "memes",
                    "--json", folder / "g.json", "--svg", folder / "g.svg", of=["growth"])

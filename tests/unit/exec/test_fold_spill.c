@@ -432,7 +432,7 @@ static void every_moment_of_spilling_gives_the_same_bytes(void **state)
 {
     (void)state;
     struct random random = {2};
-    for (uint32_t round = 0; round < 20; round++) {
+    for (uint32_t round = 0; round < 10; round++) {
         int kind = FOLD_COLLECT + (int)(round % 5);
         struct example *example = small_example(kind, round / 5, &random);
         struct budget wanted = {0};
