@@ -371,6 +371,12 @@ def _(folder):
         assert named, err
 
 
+# --- Answers. ---
+
+HOSTILE = ('a,b\n1,"comma, quote "" and\nline"\n2,\n3,""\n4,caf\xe9 日本 \x1b[31m\n'
+           .encode() + b"5,\xff\xc3(\xed\xa0\x80\n")
+
+
 @test("csv, json, ndjson and table agree, also on hostile bytes")
 def _(folder):
     tables = ("CREATE TABLE t (a INT NOT NULL, b TEXT) FROM 't.csv';")
