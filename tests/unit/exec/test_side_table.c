@@ -181,9 +181,42 @@ static void large_tables_find_their_rows(void **state)
     }
 }
 
+/* The ends of a narrow range, what lies beside them, and the ends of all numbers. */
+static void the_first_and_last_key_of_a_range_are_in_the_sieve(void **state)
+{
+    (void)state;
+    int64_t keys[] = {-5, 3, 900};
+    int64_t asked[] = {-6, -5, -4, 3, 899, 900, 901, INT64_MIN, INT64_MAX};
+    bool expected[] = {false, true, false, true, false, true, false, false, false};
+    enum { COUNT = sizeof asked / sizeof asked[0] };
+    struct arena arena = {0};
+    struct error err;
+    struct column built = {.type = TYPE(INT), .ints = keys};
+    struct column probing = {.type = TYPE(INT), .ints = asked};
+    struct batch rows = {.row_count = 3, .column_count = 1, .columns = &built};
+    struct batch batch = {.row_count = COUNT, .column_count = 1, .columns = &probing};
+    struct side_table table;
+    assert_int_equal(side_table_build(&table, rows, 1, &arena, &err), STATUS_OK);
+    assert_true(table.sieve.by_value);
+    static struct side_probe probe;
+    uint32_t column = 0;
+    side_table_probe(&table, &batch, &column, (struct selection){NULL, COUNT}, &probe);
+    uint32_t found = 0;
+    for (uint32_t row = 0; row < COUNT; row++) {
+        if (!expected[row]) continue;
+        assert_true(found < probe.count);
+        assert_int_equal(probe.rows[found], row);
+        assert_int_equal(keys[probe.found[found]], asked[row]);
+        found++;
+    }
+    assert_int_equal(found, probe.count);
+    arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_and_last_key_of_a_range_are_in_the_sieve),
         cmocka_unit_test(every_key_type_finds_its_rows_in_order),
         cmocka_unit_test(several_keys_must_all_be_equal),
         cmocka_unit_test(without_keys_every_row_is_a_partner),
