@@ -23,7 +23,8 @@ enum {
 };
 
 struct rule_chunk {
-    uint64_t id; /* Delivery, task or token. */
+    uint64_t id;  /* Delivery, task or token. */
+    uint64_t job; /* Its name, as a hash. */
     uint64_t manifest;
     uint64_t number;
     uint32_t scan;
@@ -58,6 +59,22 @@ static bool list_take(struct buf *list, uint64_t id, struct rule_chunk *out)
         return true;
     }
     return false;
+}
+
+static void list_drop_job(struct buf *list, uint64_t job)
+{
+    size_t count;
+    struct rule_chunk *items = list_items(list, &count);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (items[i].job != job) items[kept++] = items[i];
+    }
+    list->size = kept * sizeof *items;
+}
+
+static uint64_t job_hash(struct text name)
+{
+    return hash_bytes(name.bytes, name.size);
 }
 
 /* NULL: that chunk is not among them. */
@@ -95,6 +112,7 @@ static void take_delivery(struct sim_node *node, const struct event *event)
     if (message_decode(bytes, &cluster->scratch, &message, &err) != STATUS_OK) return;
     if (message.kind != MESSAGE_CHUNK) return;
     struct rule_chunk chunk = {.id = event->delivery,
+                               .job = job_hash(message.job),
                                .manifest = message.manifest,
                                .scan = message.chunk.scan,
                                .number = message.chunk.number};
@@ -129,6 +147,7 @@ void rules_event(struct sim_node *node, const struct event *event)
 void rules_map(struct sim_node *node, const struct map_task *task)
 {
     struct rule_chunk chunk = {.id = task->id,
+                               .job = job_hash(task->job->shape->manifest.job),
                                .manifest = task->job->shape->hash,
                                .scan = task->scan,
                                .number = task->number};
@@ -148,7 +167,7 @@ void rules_acknowledge(struct sim_node *node, uint64_t delivery)
     const struct rule_chunk *task = list_find(&hands->tasks, &chunk);
     if (task == NULL && list_find(&hands->tokens, &chunk) == NULL) return;
     if (list_find(&hands->deliveries, &chunk) != NULL) return;
-    /* One that is dropped as it comes is none of the same chunk for an earlier life of the job. */
+    /* One that is dropped as it comes was not for what is being mapped: the job has failed. */
     bool is_begun = task != NULL && task->step == hands->step;
     if (chunk.step == hands->step && !is_begun) return;
     world_fail(&node->cluster->world, "%s acknowledges chunk %llu of scan %u while %s", node->name,
@@ -166,6 +185,7 @@ static void send_output(struct sim_node *node, const struct message *message, ui
         return;
     }
     struct rule_chunk chunk = {.id = token,
+                               .job = job_hash(message->job),
                                .manifest = message->manifest,
                                .scan = output->source,
                                .number = output->number};
@@ -319,8 +339,12 @@ static const struct sim_log *log_of(const struct sim_disk *disk, const char *job
     return NULL;
 }
 
-void rules_removed(struct cluster *cluster, const char *job)
+void rules_removed(struct sim_node *node, const char *job)
 {
+    struct cluster *cluster = node->cluster;
+    uint64_t hash = job_hash(text_of(job));
+    list_drop_job(&node->hands.tasks, hash);
+    list_drop_job(&node->hands.tokens, hash);
     for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
         struct sim_client *client = &cluster->clients[i];
         if (strcmp(client->job, job) == 0) client->freed_ms = cluster->world.now_ms;

@@ -89,8 +89,9 @@ void rules_reply(struct cluster *cluster, uint32_t number, const struct api_requ
                  const struct api_reply *reply);
 /* The client has it. */
 void rules_heard(struct sim_client *client, enum api_kind kind, uint32_t code);
-/* A worker removes the job of this name. */
-void rules_removed(struct cluster *cluster, const char *job);
+/* A worker removes the job of this name: nothing hangs on what it still maps and sends for it, also
+ * when a job of that name comes again. */
+void rules_removed(struct sim_node *node, const char *job);
 /* Whether some worker has this very job of the client. */
 bool rules_is_held(struct cluster *cluster, const struct sim_client *client);
 

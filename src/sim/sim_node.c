@@ -249,7 +249,7 @@ static void carry_out(struct sim_node *node, struct effect *effect)
         break;
     case EFFECT_LOG_REMOVE:
         world_trace(&cluster->world, "%s: removes %s", node->name, effect->to);
-        rules_removed(cluster, effect->to);
+        rules_removed(node, effect->to);
         sim_disk_remove(&node->disk, effect->to);
         break;
     case EFFECT_MAP:
