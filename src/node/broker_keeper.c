@@ -14,7 +14,7 @@
 #include "io/clock.h"
 #include "node/backoff.h"
 
-enum { LOOK_MS = 100, STOP_MS = 10000, LINE_SIZE = 1024, URI_SIZE = 128, FAILURES_MAX = 5 };
+enum { LOOK_MS = 100, STOP_MS = 10000, LINE_SIZE = 1024, FAILURES_MAX = 5 };
 
 struct broker_keeper {
     struct broker_keeper_options options;
@@ -25,7 +25,6 @@ struct broker_keeper {
     pthread_cond_t changed;
     enum broker_state state;
     struct error failure;
-    char uri[URI_SIZE];
 };
 
 static void state_set(struct broker_keeper *keeper, enum broker_state state,
@@ -102,7 +101,6 @@ static void *keeper_run(void *argument)
         return NULL;
     }
     pthread_mutex_lock(&keeper->mutex);
-    (void)snprintf(keeper->uri, sizeof keeper->uri, "%s", broker_process_uri(broker));
     keeper->state = BROKER_STARTED;
     pthread_mutex_unlock(&keeper->mutex);
     keep(keeper, broker);
@@ -141,11 +139,6 @@ enum broker_state broker_keeper_state(struct broker_keeper *keeper, struct error
     if (state == BROKER_FAILED) *err = keeper->failure;
     pthread_mutex_unlock(&keeper->mutex);
     return state;
-}
-
-const char *broker_keeper_uri(const struct broker_keeper *keeper)
-{
-    return keeper->uri;
 }
 
 void broker_keeper_close(struct broker_keeper *keeper)

@@ -33,8 +33,6 @@ MUST_USE status broker_keeper_open(const struct broker_keeper_options *options,
                                    struct broker_keeper **out, struct error *err);
 /* BROKER_FAILED: `err` says why. */
 enum broker_state broker_keeper_state(struct broker_keeper *keeper, struct error *err);
-/* Once it has started; the same for the keeper's life. */
-const char *broker_keeper_uri(const struct broker_keeper *keeper);
 /* Ends the broker, and returns when it has ended. Accepts NULL. */
 void broker_keeper_close(struct broker_keeper *keeper);
 

@@ -36,7 +36,7 @@ enum {
     HEALTH_TIMEOUT_MS = 1000,
     LINE_SIZE = 1024,
     FREE_MB_MIN = 200, /* Less is worth a warning; see write_files in io/broker_process.c. */
-    ARGUMENTS_MAX = 12
+    ARGUMENTS_MAX = 10
 };
 
 /* A node's process. */
@@ -159,15 +159,13 @@ static status list_children(struct up *up, struct error *err)
 
 /* ---- one child ---- */
 
+/* Where the private broker answers it reads in the broker's folder: all can read arguments, and
+ * there is a password in it. */
 static status child_start(struct up *up, struct up_child *child, struct error *err)
 {
     const char *argv[ARGUMENTS_MAX] = {up->options.program,      child->role, "--config",
                                        up->options.config->path, "--name",    child->name};
     uint32_t count = 6;
-    if (up->broker != NULL) {
-        argv[count++] = "--broker";
-        argv[count++] = broker_keeper_uri(up->broker);
-    }
     if (up->options.log_level != NULL) {
         argv[count++] = "--log-level";
         argv[count++] = up->options.log_level;

@@ -152,6 +152,18 @@ def _(world):
         assert (world.data / name / "log").exists(), name
 
 
+@test("the broker's password is in no list of processes")
+def _(world):
+    uri = (world.data / "broker" / "uri").read_text()
+    password = uri.split("@")[0].rsplit(":", 1)[1]
+    assert len(password) > 16, uri
+    processes = [world.up.pid, *world.processes()]
+    assert len(processes) > 4, processes
+    for pid in processes:
+        words = pathlib.Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
+        assert password not in words, words.replace("\0", " ")
+
+
 @test("status and jobs tell what there is, for people and for programs")
 def _(world):
     text = world.run("status", "-g", world.gateways).stdout
