@@ -380,6 +380,8 @@ def main():
         re.compile(options.pattern or "")
     except re.error as error:
         parser.error(f"'{options.pattern}' is not a regular expression: {error}")
+    # In the background, shells ignore it, and children would too: but tests interrupt programs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     report = Report(options.full)
     suites = all_suites(options.full)
     if options.full:

@@ -13,6 +13,14 @@ void buf_done(struct buf *buf)
     *buf = (struct buf){.limit = buf->limit, .budget = buf->budget};
 }
 
+struct buf buf_take(struct buf *buf)
+{
+    struct buf taken = {.bytes = buf->bytes, .size = buf->size, .capacity = buf->capacity};
+    memory_leave(buf->budget, buf->capacity);
+    *buf = (struct buf){.limit = buf->limit, .budget = buf->budget};
+    return taken;
+}
+
 void buf_reset(struct buf *buf)
 {
     buf->size = 0;

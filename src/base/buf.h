@@ -26,6 +26,8 @@ struct buf {
 };
 
 void buf_done(struct buf *buf);
+/* The bytes, without limit and budget; the buf is empty then. */
+struct buf buf_take(struct buf *buf);
 /* Empties; keeps the memory and forgets a failure. */
 void buf_reset(struct buf *buf);
 /* Room for `size` more bytes at buf->bytes + buf->size, or false (and failed is set). */

@@ -10,7 +10,12 @@
 
 #include "base/assert.h"
 
-enum { LARGE_BYTES = 2 << 20, LINE_BYTES = 64 };
+enum {
+    LARGE_BYTES = 2 << 20,
+    LINE_BYTES = 64,
+    KEPT_BLOCK_BYTES = 8 << 20, /* Larger ones are the system's at once. */
+    KEPT_BYTES = 64 << 20
+};
 
 static atomic_size_t allowed_count = SIZE_MAX; /* SIZE_MAX: the switch is off. */
 static atomic_bool refused;
@@ -122,6 +127,20 @@ void memory_free(struct budget *budget, void *block, size_t size_bytes)
     if (block == NULL) return;
     free(block);
     budget_give(budget, NULL, size_bytes);
+}
+
+void memory_leave(struct budget *budget, size_t size_bytes)
+{
+    budget_give(budget, NULL, size_bytes);
+}
+
+void memory_keep_freed(void)
+{
+#ifdef __GLIBC__
+    /* Where they are not known, it is slower. */
+    (void)mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+#endif
 }
 
 void memory_return(size_t freed_bytes, size_t worth_bytes)

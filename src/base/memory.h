@@ -36,6 +36,12 @@ void *memory_alloc_line(struct budget *budget, size_t size_bytes);
 void *memory_resize(struct budget *budget, void *block, size_t old_bytes, size_t new_bytes);
 /* Accepts NULL. `size_bytes` is what was asked for. */
 void memory_free(struct budget *budget, void *block, size_t size_bytes);
+/* The block is nobody's from now on, as far as the budget (may be NULL) goes: who frees it later
+ * names none. */
+void memory_leave(struct budget *budget, size_t size_bytes);
+/* For a process through which blocks of up to some megabytes pass all the time: what is freed is
+ * kept for the next one, up to a bound. Else each would be asked of the system, page by page. */
+void memory_keep_freed(void);
 /* Somebody has freed so many bytes for good. Whenever these add up to `worth_bytes`, what the
  * allocator still holds of them goes back to the system: that may take milliseconds. */
 void memory_return(size_t freed_bytes, size_t worth_bytes);

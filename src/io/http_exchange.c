@@ -172,7 +172,7 @@ static enum MHD_Result begin_request(struct http_server *server, struct http_slo
     struct MHD_Connection *connection = slot->connection;
     uint64_t length = declared_length(connection);
     struct buf *body = &slot->request.body;
-    *body = (struct buf){.limit = server->options.body_limit, .budget = server->options.bodies};
+    *body = (struct buf){.budget = server->options.bodies};
     slot->begun = true;
     bool at_once = header_value(connection, MHD_HTTP_HEADER_EXPECT)[0] != '\0';
     if (!is_framed_well(connection) || has_encoded_zero(&slot->uri)) {
@@ -183,7 +183,7 @@ static enum MHD_Result begin_request(struct http_server *server, struct http_slo
         at_once = true;
     } else if (atomic_load(&server->stopping) || slot->uri.failed ||
                !build_head(server, slot, method) ||
-               (length > 0 && !buf_reserve(body, (size_t)length))) {
+               (length > 0 && !buf_reserve(body, (size_t)length + server->options.body_room))) {
         slot->refusal = MHD_HTTP_SERVICE_UNAVAILABLE;
     }
     if (slot->refusal != 0) http_request_done(&slot->request);
@@ -196,8 +196,8 @@ static enum MHD_Result take_body(struct http_server *server, struct http_slot *s
     struct buf *body = &slot->request.body;
     if (slot->refusal == 0) {
         bool fits = size <= server->options.body_limit - body->size;
-        buf_put(body, bytes, size);
-        if (!body->failed) return MHD_YES;
+        if (fits) buf_put(body, bytes, size);
+        if (fits && !body->failed) return MHD_YES;
         slot->refusal = fits ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_CONTENT_TOO_LARGE;
         http_request_done(&slot->request);
     }

@@ -57,6 +57,7 @@ struct http_server_options {
     const char *address;   /* Name or number. */
     uint16_t port;         /* 0: any that is free. */
     size_t body_limit;     /* Of one request. */
+    size_t body_room;      /* Bytes that are free behind a body whose size was told before. */
     struct budget *bodies; /* Of all requests together, until their bodies are freed. Borrowed; must
                               outlive the server and every body that was moved out of it. */
     size_t header_limit;   /* Of one request; a connection holds that much memory. */

@@ -27,7 +27,7 @@
 enum {
     CHANNELS = 3, /* 0 is the connection's own. */
     FRAME_MAX = 131072,
-    PART_BYTES = 65536,
+    PART_BYTES = FRAME_MAX - 8,  /* A frame has seven bytes before it and one behind. */
     SEND_BUFFER_BYTES = 1 << 20, /* The kernel gives what it allows: at least three parts. */
     CLOSE_MS = 1000,
     RESERVE_LIMIT = 16 << 20, /* A larger message gets its memory as its bytes come. */

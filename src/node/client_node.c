@@ -427,6 +427,7 @@ status client_node_run(const struct client_node_options *options, struct books *
     struct client_node *node = memory_alloc(NULL, sizeof *node);
     if (node == NULL) return error_memory(err);
     *node = (struct client_node){.options = *options, .plan = job_plan(options->job)};
+    memory_keep_freed();
     struct job_request request;
     double started = clock_seconds();
     double cpu_started = clock_cpu_seconds();

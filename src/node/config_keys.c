@@ -71,7 +71,7 @@ static const struct config_key cluster_keys[] = {
     {CHOICE("queues", KIND_CHOICE, queues, "transient", queue_choices)},
     {NUMBER("work_queues", KIND_COUNT, work_queues, "2", 1, 16)},
     {NUMBER("max_jobs", KIND_COUNT, max_jobs, "8", 1, 1000)},
-    {NUMBER("chunk_size", KIND_SIZE, chunk_size, "512K", 4 * KIB, 16 * MIB)},
+    {NUMBER("chunk_size", KIND_SIZE, chunk_size, "2M", 4 * KIB, 16 * MIB)},
     {NUMBER("window", KIND_COUNT, window, "64", 1, 65536)},
     {NUMBER("side_table_limit", KIND_SIZE, side_table_limit, "256M", 1, 1024 * GIB),
      .may_be_zero = true},

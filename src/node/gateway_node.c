@@ -97,8 +97,11 @@ static void on_request(struct http_listener *listener, struct http_request *requ
         waiting_request_done(waiting);
         return;
     }
-    struct event event = {
-        .kind = EVENT_REQUEST, .request_id = waiting->http.id, .request = &waiting->api};
+    struct event event = {.kind = EVENT_REQUEST,
+                          .request_id = waiting->http.id,
+                          .request = &waiting->api,
+                          .bytes = waiting->http.body};
+    waiting->http.body = (struct buf){0};
     mailbox_post(node->core.mailbox, &event);
 }
 
@@ -239,6 +242,7 @@ static status open_server(struct gateway_node *node, struct error *err)
         .address = self->host,
         .port = self->port,
         .body_limit = config->http_body_limit,
+        .body_room = MESSAGE_ROOM_BYTES,
         .bodies = &bodies,
         .header_limit = HEADER_LIMIT,
         .connection_limit = config->http_connections,

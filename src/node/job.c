@@ -23,7 +23,9 @@
 enum {
     SOURCE_BYTES_MAX = 4 << 20,
     CHUNK_BYTES = 512 << 10,
-    SIDE_TABLE_SHARE = 4, /* Of the memory limit a side table may take so much at most. */
+    TRAVEL_CHUNK_BYTES = 2 << 20,   /* Measured: docs/PERFORMANCE.md. */
+    TRAVEL_LARGE_BYTES = 256 << 20, /* Less of it would make few chunks, for many workers. */
+    SIDE_TABLE_SHARE = 4,           /* Of the memory limit a side table may take so much at most. */
     FIELD_BYTES_MAX = 64 << 20,
     MEMORY_SHARE_PERCENT = 80,
     NAMES_LIMIT = 256
@@ -254,6 +256,20 @@ static status open_files(struct job *job, struct error *err)
     return STATUS_OK;
 }
 
+/* Nobody has said how large they should be. */
+static void choose_chunks(struct job *job)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < job->open_count; i++) {
+        bytes += job->files[i].byte_count;
+    }
+    if (!job->options.travels || bytes < TRAVEL_LARGE_BYTES) return;
+    job->options.chunk_bytes = TRAVEL_CHUNK_BYTES;
+    for (uint32_t i = 0; i < job->open_count; i++) {
+        table_files_cut(&job->files[i], TRAVEL_CHUNK_BYTES);
+    }
+}
+
 static uint64_t default_memory_limit(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
@@ -294,12 +310,18 @@ status job_open(const struct job_options *options, struct job **out_job, struct 
         result = sentiment_file_read(options->sentiment_model, &job->arena, &job->sentiment, err);
     }
     if (result == STATUS_OK && options->data_dir != NULL) result = open_files(job, err);
+    if (result == STATUS_OK && options->chunk_bytes == 0) choose_chunks(job);
     if (result != STATUS_OK) {
         job_close(job);
         return result;
     }
     *out_job = job;
     return STATUS_OK;
+}
+
+uint32_t job_chunk_bytes(const struct job *job)
+{
+    return job->options.chunk_bytes;
 }
 
 const struct plan *job_plan(const struct job *job)

@@ -43,6 +43,8 @@ struct job_options {
     uint64_t memory_limit;        /* Bytes; 0: 80 % of RAM. */
     const char *temp_dir;         /* For what memory cannot hold; NULL: $TMPDIR or /var/tmp. */
     uint32_t chunk_bytes;         /* 0: the default. */
+    bool travels;                 /* Chunks go through a cluster: by default large data gets larger
+                                     ones, because there each has a cost of its own. */
     uint64_t side_table_limit;    /* Of joins, in bytes; 0: the default. */
     uint32_t field_limit;         /* Largest field in bytes; 0: 64 MiB. */
     const char *sentiment_model;  /* A file; NULL: the model in the program. */
@@ -65,6 +67,7 @@ struct job_events {
 MUST_USE status job_open(const struct job_options *options, struct job **out_job,
                          struct error *err);
 const struct plan *job_plan(const struct job *job);
+uint32_t job_chunk_bytes(const struct job *job);
 /* The texts that were planned; and the files by the plan's tables, NULL without data. */
 const struct compile_input *job_source(const struct job *job);
 struct table_files *job_files(struct job *job);

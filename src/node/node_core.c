@@ -174,6 +174,7 @@ status node_core_open(struct node_core *core, const struct node_options *options
 {
     *core = (struct node_core){
         .listener = {.event = heard}, .options = *options, .leash = {.folder = options->leash}};
+    memory_keep_freed();
     struct crash_owner owner = {.node = options->name, .role = node_role_names[role]};
     TRY(crash_points_arm(getenv("MILLRACE_CRASH"), owner, err));
     core->folder = cluster_node_folder(options->config, options->name, &core->arena);

@@ -272,30 +272,43 @@ static status open_all(const struct table *table, const char *data_dir, struct a
             .name = names[i],
             .fd = -1,
             .path = file_path(data_dir, names[i], arena),
-            .first_chunk = files->chunk_count,
             .poisoned_piece = UINT64_MAX,
         };
         files->file_count++;
         if (file->path == NULL) return fail_memory(table, err);
         TRY(open_file(table, file, arena, err));
-        uint64_t body = file->size - file->body_offset;
-        file->chunk_count = body / files->chunk_bytes + (body % files->chunk_bytes != 0);
-        files->chunk_count += file->chunk_count;
         files->byte_count += file->size;
     }
     return STATUS_OK;
 }
 
-status table_files_open(const struct table *table, const char *data_dir, uint32_t chunk_bytes,
-                        struct arena *arena, struct table_files *out, struct error *err)
+void table_files_cut(struct table_files *files, uint32_t chunk_bytes)
 {
     ASSERT(chunk_bytes > 0);
     ASSERT(chunk_bytes <= TABLE_FILES_CHUNK_LIMIT_BYTES);
-    *out = (struct table_files){.chunk_bytes = chunk_bytes, .is_open = true};
+    files->chunk_bytes = chunk_bytes;
+    files->chunk_count = 0;
+    for (uint32_t i = 0; i < files->file_count; i++) {
+        struct table_file *file = &files->files[i];
+        uint64_t body = file->size - file->body_offset;
+        file->first_chunk = files->chunk_count;
+        file->chunk_count = body / chunk_bytes + (body % chunk_bytes != 0);
+        files->chunk_count += file->chunk_count;
+    }
+}
+
+status table_files_open(const struct table *table, const char *data_dir, uint32_t chunk_bytes,
+                        struct arena *arena, struct table_files *out, struct error *err)
+{
+    *out = (struct table_files){.is_open = true};
     pthread_mutex_init(&out->mutex, NULL);
     pthread_cond_init(&out->changed, NULL);
     status result = open_all(table, data_dir, arena, out, err);
-    if (result != STATUS_OK) table_files_close(out);
+    if (result == STATUS_OK) {
+        table_files_cut(out, chunk_bytes);
+    } else {
+        table_files_close(out);
+    }
     return result;
 }
 

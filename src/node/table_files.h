@@ -75,6 +75,8 @@ MUST_USE status table_files_open(const struct table *table, const char *data_dir
                                  uint32_t chunk_bytes, struct arena *arena, struct table_files *out,
                                  struct error *err);
 void table_files_close(struct table_files *files);
+/* Into other chunks than table_files_open did, before any is read. */
+void table_files_cut(struct table_files *files, uint32_t chunk_bytes);
 
 /* How long a record may be: it may hold several large fields, but not any number of them. 0: fields
  * have no limit. */

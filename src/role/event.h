@@ -44,7 +44,8 @@ enum event_kind {
     EVENT_RETURNED,   /* `token`: there is no such queue. */
     EVENT_MAPPED,     /* `task` is done. */
     EVENT_LOG_FAILED, /* `job`'s log can't be written: `error`. */
-    EVENT_REQUEST,    /* Gateway: `request` number `request_id`. */
+    EVENT_REQUEST,    /* Gateway: `request` number `request_id`; its body may lie in `bytes`, which
+                         may then be taken. */
     EVENT_GONE,       /* Gateway: whoever made `request_id` does not wait any more. */
     EVENT_VIEW,       /* Gateway: the monitors' leader says how some nodes are: `view`. */
     EVENT_HAPPENED,   /* Gateway: the monitors' leader says what happened: `happened`. */

@@ -236,6 +236,7 @@ void gateway_step(struct gateway *gateway, struct event *event, struct effects *
 {
     gateway->now_ms = event->now_ms;
     gateway->effects = effects;
+    gateway->event_bytes = &event->bytes;
     if (!gateway->is_begun) gateway->begun_ms = event->now_ms;
     gateway->is_begun = true;
     arena_reset(&gateway->scratch);

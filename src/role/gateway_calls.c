@@ -232,9 +232,12 @@ static void put_chunk(struct gateway *gateway, struct gateway_request *request,
     struct effect *effect = effects_add(gateway->effects, EFFECT_SEND);
     effect->work = shape_work_queue(job->shape, api->number, gateway->config.work_queue_count);
     effect->token = request->first_token;
-    /* All at once, so that growing does not copy the body again. */
-    if (buf_reserve(&effect->bytes, (size_t)api->body.size + GATEWAY_HEADROOM_BYTES)) {
-        message_encode(&message, &effect->bytes);
+    struct buf *bytes = gateway->event_bytes;
+    if (bytes->size > 0 && (const char *)bytes->bytes == api->body.bytes) {
+        effect->bytes = buf_take(bytes);
+        message_encode_behind(&message, &effect->bytes);
+    } else {
+        message_encode(&message, &effect->bytes); /* It had to wait for its job. */
     }
     if (effect->bytes.failed) gateway->effects->failed = true;
 }

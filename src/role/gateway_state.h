@@ -248,6 +248,7 @@ struct gateway {
     uint64_t byte_total;
     /* Of the step that is being made. */
     uint64_t now_ms;
+    struct buf *event_bytes; /* What the body of a request may lie in. */
     struct effects *effects;
     struct arena scratch;
 };

@@ -46,6 +46,7 @@ struct map_task {
     struct buf message; /* The CHUNK as it came, */
     struct text body;   /* and its body in there. */
     /* Afterwards: */
+    bool is_damaged; /* The body is not what its checksum says: nothing was made of it. */
     status result;
     struct error error;  /* For the user: names the query, or file and line. */
     struct buf *outputs; /* By worker; empty: nothing goes there. */

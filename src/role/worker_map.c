@@ -338,7 +338,12 @@ void worker_mapped(struct worker *worker, struct event *event, struct effects *e
         struct worker_job *job = (struct worker_job *)task->job;
         hand->mapped = true;
         bool is_wanted = !atomic_load(&job->map.ended) && !job->failed;
-        if (is_wanted && task->result != STATUS_OK) {
+        if (task->is_damaged) {
+            effects_say(effects, SAY_WARN,
+                        "event=message-ignored queue=work job=%s scan=%u number=%llu reason=\"the "
+                        "chunk is not what its checksum says\"",
+                        job->id, task->scan, (unsigned long long)task->number);
+        } else if (is_wanted && task->result != STATUS_OK) {
             worker_job_fail(job, &task->error, effects);
         } else if (is_wanted) {
             send_outputs(worker, hand, task, effects);

@@ -317,9 +317,14 @@ static void step(struct sim_node *node, struct sim_event *taken)
     struct event *event = &taken->event;
     event->now_ms = cluster->world.now_ms;
     event->job = taken->job;
+    struct api_request request;
     if (event->kind == EVENT_REQUEST) {
-        event->request = sim_http_arrived(cluster, event->request_id);
-        if (event->request == NULL) return;
+        const struct api_request *arrived = sim_http_arrived(cluster, event->request_id);
+        if (arrived == NULL) return;
+        request = *arrived;
+        buf_put_text(&event->bytes, request.body);
+        request.body.bytes = (const char *)event->bytes.bytes;
+        event->request = &request;
     }
     /* A chunk is noted while it is mapped, not while it is taken: else a note of earlier lives
      * would be released before it matters. */

@@ -4,12 +4,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 
-enum { ALIGNMENT = 8, SEAL_BYTES = 8 };
-
-static size_t padding_after(size_t position)
-{
-    return (ALIGNMENT - position % ALIGNMENT) % ALIGNMENT;
-}
+enum { SEAL_BYTES = 8 };
 
 struct codec_writer codec_begin(struct buf *out)
 {
@@ -49,11 +44,16 @@ void codec_put_text(struct codec_writer *writer, struct text text)
     buf_put_text(writer->out, text);
 }
 
+void codec_put_padding(struct codec_writer *writer)
+{
+    static const unsigned char zeros[CODEC_ALIGNMENT] = {0};
+    buf_put(writer->out, zeros, codec_padding(writer->out->size - writer->start));
+}
+
 void codec_put_aligned(struct codec_writer *writer, struct text text)
 {
-    static const unsigned char zeros[ALIGNMENT] = {0};
     buf_put_u32(writer->out, text.size);
-    buf_put(writer->out, zeros, padding_after(writer->out->size - writer->start));
+    codec_put_padding(writer);
     buf_put_text(writer->out, text);
 }
 
@@ -160,7 +160,7 @@ struct text codec_get_text(struct codec_reader *reader)
 struct text codec_get_aligned(struct codec_reader *reader)
 {
     uint32_t size = buf_get_u32(&reader->in);
-    size_t padding_bytes = padding_after(reader->in.position);
+    size_t padding_bytes = codec_padding(reader->in.position);
     const unsigned char *padding = buf_get(&reader->in, padding_bytes);
     for (size_t i = 0; padding != NULL && i < padding_bytes; i++) {
         if (padding[i] != 0) codec_fail(reader, "padding is not zero");

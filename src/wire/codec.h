@@ -25,6 +25,14 @@
 #include "base/error.h"
 #include "base/text.h"
 
+enum { CODEC_ALIGNMENT = 8 };
+
+/* From there to the next multiple of it. */
+static inline size_t codec_padding(size_t position)
+{
+    return (CODEC_ALIGNMENT - position % CODEC_ALIGNMENT) % CODEC_ALIGNMENT;
+}
+
 struct codec_writer {
     struct buf *out;
     size_t start; /* Where in `out` the first byte of all is. */
@@ -39,6 +47,8 @@ void codec_put_bool(struct codec_writer *writer, bool value);
 void codec_put_choice(struct codec_writer *writer, uint32_t value, uint32_t count);
 void codec_put_text(struct codec_writer *writer, struct text text);
 void codec_put_aligned(struct codec_writer *writer, struct text text);
+/* Zeros up to a multiple of CODEC_ALIGNMENT from the first byte of all. */
+void codec_put_padding(struct codec_writer *writer);
 void codec_put_u32s(struct codec_writer *writer, const uint32_t *values, uint32_t count);
 void codec_put_u64s(struct codec_writer *writer, const uint64_t *values, uint32_t count);
 /* Fails also when all together is more than a text can hold. */

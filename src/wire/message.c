@@ -1,6 +1,12 @@
 /* message.c - the layout of messages.
  *
- *     u8 version, u8 kind, text job, u64 manifest, text from, the kind's fields, u64 checksum
+ *     body, zeros up to a multiple of 8,
+ *     u8 version, u8 kind, text job, u64 manifest, text from, the kind's fields,
+ *     u32 size of the fields from the version on, u64 checksum of these and of their size
+ *
+ * Only a CHUNK has a body. It comes first so that whoever has it makes it a message by writing
+ * behind it; and it has a checksum of its own among the fields, so that nobody has to sum up
+ * megabytes who only passes them on.
  *
  * The fields of a kind are those of its struct in their order, as codec.h writes them. Each kind
  * has a function that writes them and, below it, one that reads them: line by line they say the
@@ -16,7 +22,7 @@
 _Static_assert((int)STREAM_SCAN == (int)SOURCE_SCAN, "plans and messages name sources alike");
 _Static_assert((int)STREAM_FOLD == (int)SOURCE_FOLD, "plans and messages name sources alike");
 
-enum { VERSION = 1 };
+enum { VERSION = 2, TAIL_BYTES = 12 };
 
 /* How many choices an enum has. */
 enum {
@@ -228,7 +234,7 @@ static void put_chunk(struct codec_writer *writer, const struct message *message
     codec_put_u32(writer, message->chunk.scan);
     codec_put_u64(writer, message->chunk.number);
     codec_put_u64(writer, message->chunk.checksum);
-    codec_put_text(writer, message->chunk.body);
+    codec_put_u32(writer, message->chunk.body.size);
 }
 
 static void get_chunk(struct codec_reader *reader, struct message *message)
@@ -236,7 +242,7 @@ static void get_chunk(struct codec_reader *reader, struct message *message)
     message->chunk.scan = codec_get_u32(reader);
     message->chunk.number = codec_get_u64(reader);
     message->chunk.checksum = codec_get_u64(reader);
-    message->chunk.body = codec_get_text(reader);
+    message->chunk.body.size = codec_get_u32(reader); /* Its bytes are before the fields. */
 }
 
 static void put_end(struct codec_writer *writer, const struct message *message)
@@ -529,13 +535,14 @@ uint64_t message_item(struct text bytes)
     return buf_get_u64(&reader);
 }
 
-void message_encode(const struct message *message, struct buf *out)
+/* `body`: has written the body. */
+static void put_fields(const struct message *message, struct codec_writer *body)
 {
+    struct buf *out = body->out;
     ASSERT(kind_is_known(message->kind));
     ASSERT(manifest_name_valid(message->job));
     ASSERT(manifest_name_valid(message->from));
-    /* A limit may be met exactly: then there is no room for more than is needed. */
-    if (out->limit == 0 && !buf_reserve(out, bulk_bytes(message))) return;
+    codec_put_padding(body);
     struct codec_writer writer = codec_begin(out);
     codec_put_u8(&writer, VERSION);
     codec_put_u8(&writer, (uint8_t)message->kind);
@@ -543,14 +550,61 @@ void message_encode(const struct message *message, struct buf *out)
     codec_put_u64(&writer, message->manifest);
     codec_put_text(&writer, message->from);
     classes[message->kind].put(&writer, message);
+    codec_put_u32(&writer, (uint32_t)(out->size - writer.start));
     codec_seal(&writer);
+    if (out->size - body->start > UINT32_MAX) out->failed = true;
+}
+
+void message_encode(const struct message *message, struct buf *out)
+{
+    /* A limit may be met exactly: then there is no room for more than is needed. */
+    if (out->limit == 0 && !buf_reserve(out, bulk_bytes(message))) return;
+    struct codec_writer writer = codec_begin(out);
+    if (message->kind == MESSAGE_CHUNK) buf_put_text(out, message->chunk.body);
+    put_fields(message, &writer);
+}
+
+void message_encode_behind(const struct message *message, struct buf *body)
+{
+    ASSERT(message->kind == MESSAGE_CHUNK);
+    ASSERT(message->chunk.body.size == body->size);
+    struct codec_writer writer = {.out = body};
+    put_fields(message, &writer);
+}
+
+/* How many bytes the fields take, of all; 0: that can't be. */
+static uint32_t fields_size(struct text bytes)
+{
+    if (bytes.size < TAIL_BYTES) return 0;
+    struct buf_reader tail = {.bytes =
+                                  (const unsigned char *)bytes.bytes + (bytes.size - TAIL_BYTES),
+                              .size = TAIL_BYTES};
+    uint32_t size = buf_get_u32(&tail);
+    return size <= bytes.size - TAIL_BYTES ? size : 0;
+}
+
+/* Finds it in the bytes before the fields. */
+static void get_body(struct codec_reader *reader, struct text before, struct message *message)
+{
+    uint32_t size = message->kind == MESSAGE_CHUNK ? message->chunk.body.size : 0;
+    bool fits = size <= before.size && before.size - size == codec_padding(size);
+    for (uint32_t i = size; fits && i < before.size; i++) {
+        fits = before.bytes[i] == 0;
+    }
+    if (!fits) codec_fail(reader, "its body is of another size");
+    if (message->kind != MESSAGE_CHUNK) return;
+    message->chunk.body = fits ? (struct text){before.bytes, size} : (struct text){0};
 }
 
 status message_decode(struct text bytes, struct arena *arena, struct message *out,
                       struct error *err)
 {
-    ASSERT((uintptr_t)bytes.bytes % 8 == 0);
-    struct codec_reader reader = codec_open_sealed(bytes, arena);
+    ASSERT((uintptr_t)bytes.bytes % CODEC_ALIGNMENT == 0);
+    uint32_t size = fields_size(bytes);
+    uint32_t sealed = size + TAIL_BYTES <= bytes.size ? size + TAIL_BYTES : bytes.size;
+    struct text before = {bytes.bytes, bytes.size - sealed};
+    struct text fields = {bytes.bytes + before.size, sealed};
+    struct codec_reader reader = codec_open_sealed(fields, arena);
     struct message message = {0};
     if (codec_get_u8(&reader) != VERSION) codec_fail(&reader, "it is of another version");
     uint8_t kind = codec_get_u8(&reader);
@@ -563,6 +617,8 @@ status message_decode(struct text bytes, struct arena *arena, struct message *ou
     if (!reader.in.failed) {
         message.kind = (enum message_kind)kind;
         classes[kind].get(&reader, &message);
+        if (codec_get_u32(&reader) != size) codec_fail(&reader, "its fields are of another size");
+        get_body(&reader, before, &message);
     }
     TRY(codec_finish(&reader, "a message", err));
     *out = message;

@@ -142,7 +142,7 @@ struct message_chunk {
     uint32_t scan;
     uint64_t number;
     uint64_t checksum; /* hash_bytes of the body. */
-    struct text body;  /* See chunk_body below. */
+    struct text body;  /* See chunk_body below. Decoding does not compare it with its checksum. */
 };
 
 struct message_end {
@@ -296,7 +296,12 @@ struct message {
     };
 };
 
+enum { MESSAGE_ROOM_BYTES = 256 }; /* All of a CHUNK but its body takes less. */
+
 void message_encode(const struct message *message, struct buf *out);
+/* The same for a CHUNK whose body is all that is in the buf: nothing is copied if there is room for
+ * MESSAGE_ROOM_BYTES more. */
+void message_encode_behind(const struct message *message, struct buf *body);
 /* The bytes must be 8-byte aligned. */
 MUST_USE status message_decode(struct text bytes, struct arena *arena, struct message *out,
                                struct error *err);

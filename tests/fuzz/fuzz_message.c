@@ -1,8 +1,9 @@
 /* fuzz_message.c - any bytes are a message that an encoder wrote, or are refused.
  *
  * Goal: decoding reads nothing past the bytes, and accepts exactly what encoding what comes out
- * gives again. The right checksum is put behind the input, which would never be found by chance.
- * The input is also tried as the body of a chunk.
+ * gives again. The input is tried as the fields of a message, without a body and behind one, with
+ * the right size and checksum, which would never be found by chance; as a whole message; and as the
+ * body of a chunk.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -71,15 +72,30 @@ static void try_chunk_body(struct text bytes)
     arena_done(&arena);
 }
 
+/* In a block of its own: aligned as the decoder needs it, and watched at its end. */
+static void try_fields(const uint8_t *data, size_t size, size_t body_size)
+{
+    struct buf bytes = {.limit = body_size + size + 12};
+    static const uint8_t body[8] = {0}; /* So that it may be one of fewer bytes, and zeros. */
+    ASSERT(body_size <= sizeof body);
+    buf_put(&bytes, body, body_size);
+    buf_put(&bytes, data, size);
+    buf_put_u32(&bytes, (uint32_t)size);
+    buf_put_u64(&bytes, hash_bytes(bytes.bytes + body_size, bytes.size - body_size));
+    ASSERT(!bytes.failed);
+    try_message((struct text){(const char *)bytes.bytes, (uint32_t)bytes.size});
+    buf_done(&bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    /* A block of its own: aligned as the decoder needs it, and watched at its end. */
-    struct buf sealed = {.limit = size + 8};
-    buf_put(&sealed, data, size);
-    buf_put_u64(&sealed, hash_bytes(data, size));
-    ASSERT(!sealed.failed);
-    try_message((struct text){(const char *)sealed.bytes, (uint32_t)sealed.size});
+    struct buf whole = {.limit = size + 1};
+    buf_put(&whole, data, size);
+    ASSERT(!whole.failed);
+    try_message((struct text){(const char *)whole.bytes, (uint32_t)whole.size});
+    buf_done(&whole);
+    try_fields(data, size, 0);
+    try_fields(data, size, 8);
     try_chunk_body((struct text){(const char *)data, (uint32_t)size});
-    buf_done(&sealed);
     return 0;
 }

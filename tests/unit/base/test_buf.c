@@ -162,6 +162,26 @@ static void reserving_more_than_there_can_be_fails(void **state)
     buf_done(&buf);
 }
 
+static void what_is_taken_has_no_limit_and_is_nobodys(void **state)
+{
+    (void)state;
+    struct budget budget = {.limit_bytes = 1000};
+    struct buf buf = {.limit = 300, .budget = &budget};
+    buf_put_string(&buf, "some bytes");
+    assert_true(atomic_load(&budget.used_bytes) > 0);
+    struct buf taken = buf_take(&buf);
+    assert_int_equal(atomic_load(&budget.used_bytes), 0);
+    assert_int_equal(taken.size, 10);
+    assert_memory_equal(taken.bytes, "some bytes", 10);
+    assert_true(buf_reserve(&taken, 2000));
+    buf_done(&taken);
+    assert_int_equal(atomic_load(&budget.used_bytes), 0);
+    /* The one that it was taken from is as new. */
+    assert_int_equal(buf.size, 0);
+    assert_false(buf_reserve(&buf, 301));
+    buf_done(&buf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +190,7 @@ int main(void)
         cmocka_unit_test(formatted_text_is_appended_whole),
         cmocka_unit_test(numbers_are_read_back_and_truncations_fail),
         cmocka_unit_test(reserving_more_than_there_can_be_fails),
+        cmocka_unit_test(what_is_taken_has_no_limit_and_is_nobodys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_worker.c - a job that was removed stays removed, and what is on its way is not asked for.
+/* test_worker.c - what was removed stays so, what is damaged or on its way is no harm.
  *
  * Method: one worker of a job of several is told by hand what gateways and the others would say, at
  * chosen times; what it has and what it asks for is looked at. How a worker does among others, and
@@ -6,6 +6,7 @@
  */
 #include "unit/role/shop_job.h"
 
+#include "role/mapper.h"
 #include "role/worker.h"
 
 enum { LEASE_MS = 60000, REPAIR_MS = 1000, BURIED_MS = 5000 };
@@ -132,6 +133,51 @@ static void a_client_may_begin_a_removed_job_anew_unless_it_was_cancelled(void *
     }
 }
 
+/* ---- maps ---- */
+
+static uint32_t effects_of(const struct world *world, enum effect_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < world->effects.count; i++) {
+        count += world->effects.items[i].kind == kind;
+    }
+    return count;
+}
+
+/* As if it had never come: whoever misses what it gives asks for it again. */
+static void a_damaged_chunk_is_dropped_and_harms_nobody(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world);
+    store(&world, STORE_ASKED);
+    struct message chunk = {.kind = MESSAGE_CHUNK,
+                            .job = world.shape->manifest.job,
+                            .manifest = world.shape->hash,
+                            .from = TEXT_LITERAL("g1"),
+                            .chunk = {.body = TEXT_LITERAL("body")}};
+    struct event event = {.kind = EVENT_DELIVERY, .delivery = 7, .from_work = true};
+    message_encode(&chunk, &event.bytes);
+    step(&world, &event);
+    assert_int_equal(effects_of(&world, EFFECT_MAP), 1);
+    struct event mapped = {.kind = EVENT_MAPPED};
+    for (uint32_t i = 0; i < world.effects.count; i++) {
+        if (world.effects.items[i].kind == EFFECT_MAP) mapped.task = world.effects.items[i].task;
+    }
+    struct mapper *mapper = NULL;
+    struct error err;
+    assert_int_equal(mapper_create(&mapper, &err), STATUS_OK);
+    mapper_run(mapper, mapped.task); /* Its checksum is none. */
+    assert_true(mapped.task->is_damaged);
+    step(&world, &mapped);
+    mapper_destroy(mapper);
+    assert_int_equal(effects_of(&world, EFFECT_ACK), 1);
+    assert_int_equal(effects_of(&world, EFFECT_SEND), 0); /* Nobody hears of a failure. */
+    assert_int_equal(effects_of(&world, EFFECT_LOG), 0);
+    assert_int_equal(effects_of(&world, EFFECT_SAY), 1);
+    world_close(&world);
+}
+
 /* ---- repair ---- */
 
 /* How many lanes it asks for when its client looks after the job. */
@@ -186,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_order_does_not_bring_back_what_was_removed_before_it_came),
         cmocka_unit_test(a_client_may_begin_a_removed_job_anew_unless_it_was_cancelled),
+        cmocka_unit_test(a_damaged_chunk_is_dropped_and_harms_nobody),
         cmocka_unit_test(what_others_emit_is_asked_for_only_after_it_had_time_to_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
