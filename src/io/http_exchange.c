@@ -54,6 +54,8 @@ static const char *refusal_body(uint32_t code)
     switch (code) {
     case MHD_HTTP_BAD_REQUEST:
         return "{\"error\":{\"code\":\"input\",\"message\":\"the request is malformed\"}}\n";
+    case MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE:
+        return "{\"error\":{\"code\":\"limit\",\"message\":\"the headers are too large\"}}\n";
     case MHD_HTTP_CONTENT_TOO_LARGE:
         return "{\"error\":{\"code\":\"limit\",\"message\":\"the body is too large\"}}\n";
     default:
@@ -158,6 +160,13 @@ static bool has_encoded_zero(const struct buf *uri)
     return memmem(uri->bytes, size, "%00", 3) != NULL;
 }
 
+static size_t header_size(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return info != NULL ? info->header_size : 0;
+}
+
 /* The library has checked that it is a number. */
 static uint64_t declared_length(struct MHD_Connection *connection)
 {
@@ -175,7 +184,10 @@ static enum MHD_Result begin_request(struct http_server *server, struct http_slo
     *body = (struct buf){.budget = server->options.bodies};
     slot->begun = true;
     bool at_once = header_value(connection, MHD_HTTP_HEADER_EXPECT)[0] != '\0';
-    if (!is_framed_well(connection) || has_encoded_zero(&slot->uri)) {
+    if (header_size(connection) > server->options.header_limit) {
+        slot->refusal = MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
+        at_once = true;
+    } else if (!is_framed_well(connection) || has_encoded_zero(&slot->uri)) {
         slot->refusal = MHD_HTTP_BAD_REQUEST;
         at_once = true;
     } else if (length > server->options.body_limit) {

@@ -36,6 +36,7 @@
 enum {
     SWEEP_MS = 50,
     CLOSE_MS = 1000,
+    BODY_READ_BYTES = 128 << 10, /* Of a body, at a time. */
     SLOTS_SPARE = 8, /* The library counts a connection a little longer than its slot is used. */
     SLOTS_MAX = 1 << 20
 };
@@ -280,6 +281,13 @@ static void tls_files_done(struct tls_files *files)
     arena_done(&files->arena);
 }
 
+/* The library reads into half of it. What is too long for that it refuses by itself. */
+static size_t connection_memory(const struct http_server_options *options)
+{
+    size_t read = options->header_limit > BODY_READ_BYTES ? options->header_limit : BODY_READ_BYTES;
+    return 2 * read;
+}
+
 /* The socket belongs to the library as soon as it has been told of it. */
 static bool start_daemon(struct http_server *server, const struct tls_files *files, int fd)
 {
@@ -299,7 +307,7 @@ static bool start_daemon(struct http_server *server, const struct tls_files *fil
     server->daemon = MHD_start_daemon(
         flags | (is_tls ? MHD_USE_TLS : 0u), 0, NULL, NULL, http_exchange_request, server,
         MHD_OPTION_EXTERNAL_LOGGER, note_words, server, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->header_limit, MHD_OPTION_CONNECTION_LIMIT,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, connection_memory(options), MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)options->connection_limit, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         (unsigned)options->address_limit, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)options->idle_timeout_s, MHD_OPTION_STRICT_FOR_CLIENT, 1,

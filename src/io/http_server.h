@@ -60,7 +60,7 @@ struct http_server_options {
     size_t body_room;      /* Bytes that are free behind a body whose size was told before. */
     struct budget *bodies; /* Of all requests together, until their bodies are freed. Borrowed; must
                               outlive the server and every body that was moved out of it. */
-    size_t header_limit;   /* Of one request; a connection holds that much memory. */
+    size_t header_limit;   /* Of one request: its first line and its headers. */
     uint32_t connection_limit; /* Further clients wait to be accepted. */
     uint32_t address_limit;    /* Connections from one address, further ones are closed; 0: none. */
     uint32_t idle_timeout_s;   /* Without a byte, between requests and inside one; at least 1. */

@@ -234,7 +234,8 @@ def _(world):
     expect("a body too long", raw(port, head + b"999999999\r\n\r\n"), 413)
     expect("headers too long", raw(port, b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: " +
                                    b"y" * 200000 + b"\r\n\r\n"), 431)
-    expect("a line too long", raw(port, b"GET /" + b"y" * 200000 + b" HTTP/1.1\r\n\r\n"), 414, 431)
+    expect("a line too long", raw(port, b"GET /" + b"y" * 200000 + b" HTTP/1.1\r\nHost: x\r\n\r\n"),
+           414, 431)
     expect("no HTTP", raw(port, b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n"), 400, 0)
     expect("a length that is none", raw(port, head + b"-5\r\n\r\n"), 400)
     expect("still there", call("GET", "/healthz")[0], 200)
