@@ -14,7 +14,7 @@ enum {
     LARGE_BYTES = 2 << 20,
     LINE_BYTES = 64,
     KEPT_BLOCK_BYTES = 8 << 20, /* Larger ones are the system's at once. */
-    KEPT_BYTES = 64 << 20
+    KEPT_BYTES = 128 << 20
 };
 
 static atomic_size_t allowed_count = SIZE_MAX; /* SIZE_MAX: the switch is off. */

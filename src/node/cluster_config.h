@@ -83,8 +83,8 @@ struct cluster_config {
     enum config_queues queues;      /* queues: transient, or quorum for brokers in a cluster. */
     uint32_t work_queues;           /* work_queues: 2 */
     uint32_t max_jobs;              /* max_jobs: 8, at a time. */
-    uint64_t chunk_size;            /* chunk_size: 2M. Files are cut into pieces of about this. */
-    uint32_t window;                /* window: 64 chunks of a scan on their way at a time. */
+    uint64_t chunk_size;            /* chunk_size: 4M. Files are cut into pieces of about this. */
+    uint32_t window;                /* window: 32 chunks of a scan on their way at a time. */
     uint64_t side_table_limit; /* side_table_limit: 256M. Larger tables are joined by shards. */
     uint64_t max_message;      /* max_message: 64M. The largest thing a broker is given. */
     uint64_t memory_limit;     /* memory_limit: 0 (none). Of each job on each worker. */

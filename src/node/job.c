@@ -23,7 +23,7 @@
 enum {
     SOURCE_BYTES_MAX = 4 << 20,
     CHUNK_BYTES = 512 << 10,
-    TRAVEL_CHUNK_BYTES = 2 << 20,   /* Measured: docs/PERFORMANCE.md. */
+    TRAVEL_CHUNK_BYTES = 4 << 20,   /* Measured: docs/PERFORMANCE.md. */
     TRAVEL_LARGE_BYTES = 256 << 20, /* Less of it would make few chunks, for many workers. */
     SIDE_TABLE_SHARE = 4,           /* Of the memory limit a side table may take so much at most. */
     FIELD_BYTES_MAX = 64 << 20,

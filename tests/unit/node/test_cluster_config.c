@@ -91,8 +91,8 @@ static void all_but_nodes_has_defaults(void **state)
     assert_int_equal(config.queues, CONFIG_QUEUES_TRANSIENT);
     assert_int_equal(config.work_queues, 2);
     assert_int_equal(config.max_jobs, 8);
-    assert_int_equal(config.chunk_size, 2 << 20);
-    assert_int_equal(config.window, 64);
+    assert_int_equal(config.chunk_size, 4 << 20);
+    assert_int_equal(config.window, 32);
     assert_int_equal(config.side_table_limit, 256 << 20);
     assert_int_equal(config.max_message, 64 << 20);
     assert_int_equal(config.memory_limit, 0);

@@ -54,7 +54,7 @@ static void large_data_that_travels_gets_larger_chunks_unless_told_otherwise(voi
     (void)state;
     assert_int_equal(chunk_bytes(LARGE_BYTES - 1, (struct job_options){.travels = true}),
                      512 << 10);
-    assert_int_equal(chunk_bytes(LARGE_BYTES, (struct job_options){.travels = true}), 2 << 20);
+    assert_int_equal(chunk_bytes(LARGE_BYTES, (struct job_options){.travels = true}), 4 << 20);
     assert_int_equal(chunk_bytes(LARGE_BYTES, (struct job_options){0}), 512 << 10);
     struct job_options told = {.travels = true, .chunk_bytes = 1000};
     assert_int_equal(chunk_bytes(LARGE_BYTES, told), 1000);
