@@ -231,7 +231,11 @@ static status write_files(struct broker_process *broker, struct error *err)
     struct buf settings = {0};
     buf_put_string(&settings, "loopback_users = none\n"
                               "disk_free_limit.absolute = 50MB\n"
-                              "log.console = false\n");
+                              "log.console = false\n"
+                              /* Chunks are megabytes: its defaults are a piece at a time. */
+                              "frame_max = 524288\n"
+                              "tcp_listen_options.recbuf = 1048576\n"
+                              "tcp_listen_options.sndbuf = 1048576\n");
     buf_format(&settings, "default_user = millrace\ndefault_pass = %s\n", broker->password);
     if (broker->options.settings != NULL) buf_put_string(&settings, broker->options.settings);
     buf_put_u8(&settings, 0);

@@ -25,10 +25,11 @@
 #include "io/rabbit_tls.h"
 
 enum {
-    CHANNELS = 3, /* 0 is the connection's own. */
-    FRAME_MAX = 131072,
-    PART_BYTES = FRAME_MAX - 8,  /* A frame has seven bytes before it and one behind. */
-    SEND_BUFFER_BYTES = 1 << 20, /* The kernel gives what it allows: at least three parts. */
+    CHANNELS = 3,                /* 0 is the connection's own. */
+    FRAME_MAX = 512 << 10,       /* A broker that takes only smaller ones says so. */
+    FRAME_OVERHEAD = 8,          /* Seven bytes before what it holds, and one behind. */
+    SEND_BUFFER_BYTES = 1 << 20, /* The kernel gives what it allows, and as much for itself. */
+    SEND_BUFFER_PARTS = 3,       /* There is room when a third of it is free. */
     CLOSE_MS = 1000,
     RESERVE_LIMIT = 16 << 20, /* A larger message gets its memory as its bytes come. */
     NUMBER_SIZE = 21
@@ -46,6 +47,7 @@ struct assembly {
 
 struct rabbit_connection {
     amqp_connection_state_t state;
+    uint32_t part_bytes; /* What fits a frame, and the room that poll() promises. */
     struct assembly assemblies[CHANNELS];
 };
 
@@ -175,6 +177,17 @@ static status login(struct rabbit_connection *connection, const struct rabbit_ur
     return reply_status(reply, "logging in", err);
 }
 
+static uint32_t choose_part(const struct rabbit_connection *connection)
+{
+    uint32_t part = (uint32_t)amqp_get_frame_max(connection->state) - FRAME_OVERHEAD;
+    int room = 0;
+    socklen_t size = sizeof room;
+    int fd = amqp_get_sockfd(connection->state);
+    if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) != 0) return part;
+    uint32_t most = (uint32_t)room / SEND_BUFFER_PARTS;
+    return most < part ? most : part;
+}
+
 static status connect_socket(struct rabbit_connection *connection, const struct rabbit_uri *uri,
                              const struct rabbit_options *options, struct error *err)
 {
@@ -197,7 +210,9 @@ static status connect_socket(struct rabbit_connection *connection, const struct 
         amqp_set_rpc_timeout(connection->state, &deadline) != AMQP_STATUS_OK) {
         return error_memory(err);
     }
-    return login(connection, uri, options, err);
+    TRY(login(connection, uri, options, err));
+    connection->part_bytes = choose_part(connection);
+    return STATUS_OK;
 }
 
 status rabbit_connect(const struct rabbit_uri *uri, const struct rabbit_options *options,
@@ -441,7 +456,7 @@ static int send_begin(struct rabbit_connection *connection, const struct rabbit_
 static int send_part(struct rabbit_connection *connection, struct rabbit_message *message)
 {
     uint32_t left = message->bytes.size - message->sent;
-    uint32_t size = left < PART_BYTES ? left : PART_BYTES;
+    uint32_t size = left < connection->part_bytes ? left : connection->part_bytes;
     amqp_frame_t body = {
         .frame_type = AMQP_FRAME_BODY,
         .channel = 1,
@@ -474,7 +489,7 @@ status rabbit_write(struct rabbit_connection *connection, struct rabbit_message 
             properties.expiration = bytes_of(expires);
         }
         message->begun = true;
-        if (message->bytes.size <= PART_BYTES) {
+        if (message->bytes.size <= connection->part_bytes) {
             /* One call sends all frames as one packet. */
             amqp_bytes_t body = {message->bytes.size, (void *)(uintptr_t)message->bytes.bytes};
             message->sent = message->bytes.size;

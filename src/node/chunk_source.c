@@ -5,6 +5,8 @@
  */
 #include "node/chunk_source.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/hash.h"
@@ -23,6 +25,7 @@ struct source_note {
 struct source_table {
     struct source_note *notes; /* By chunk, */
     uint64_t known_count;      /* those below this. */
+    uint64_t next_offset;      /* In its file, where the records of the next one begin. */
 };
 
 struct chunk_source {
@@ -31,7 +34,7 @@ struct chunk_source {
     struct source_table *tables;
     uint32_t **line_counts;
     struct chunk_reader *reader;
-    struct buf bytes; /* Of a chunk that is read again. */
+    struct buf head; /* Of the chunk that is being cut. */
 };
 
 /* ---- life ---- */
@@ -77,7 +80,7 @@ void chunk_source_destroy(struct chunk_source *source)
 {
     if (source == NULL) return;
     chunk_reader_destroy(source->reader);
-    buf_done(&source->bytes);
+    buf_done(&source->head);
     arena_done(&source->arena);
     memory_free(NULL, source, sizeof *source);
 }
@@ -112,10 +115,14 @@ static status check_table(const struct table_files *files, struct error *err)
 
 /* ---- reading ---- */
 
-/* The body that stands for the noted bytes. */
-static status make_body(const struct chunk_source *source, uint32_t table,
-                        const struct source_note *note, const char *bytes, struct buf *out,
-                        struct error *err)
+static uint32_t column_count(const struct chunk_source *source, uint32_t table)
+{
+    return source->options.plan->tables[table].schema.count;
+}
+
+/* What comes before the noted bytes. */
+static status put_head(const struct chunk_source *source, uint32_t table,
+                       const struct source_note *note, struct buf *out, struct error *err)
 {
     const struct table_file *file = &source->options.files[table].files[note->file];
     struct chunk_body body = {
@@ -124,17 +131,16 @@ static status make_body(const struct chunk_source *source, uint32_t table,
         .first_line = note->first_line,
         .file_columns = file->column_count,
         .column_map = file->column_map,
-        .column_count = source->options.plan->tables[table].schema.count,
-        .bytes = {bytes, note->size},
+        .column_count = column_count(source, table),
+        .bytes = {NULL, note->size},
     };
     if (body.file_columns > CHUNK_COLUMNS_MAX) {
         return error_set(err, STATUS_LIMIT, "%.*s has %u columns; a cluster takes at most %d",
                          TEXT_ARGS(file->name), body.file_columns, CHUNK_COLUMNS_MAX);
     }
-    chunk_body_encode(&body, out);
+    chunk_body_encode_head(&body, out);
     if (out->failed) {
-        return error_set(err, STATUS_MEMORY, "%.*s: no memory for a chunk of %u bytes",
-                         TEXT_ARGS(file->name), note->size);
+        return error_set(err, STATUS_MEMORY, "%.*s: no memory for a chunk", TEXT_ARGS(file->name));
     }
     return STATUS_OK;
 }
@@ -146,12 +152,14 @@ static status cut_next(struct chunk_source *source, uint32_t table, struct buf *
     struct table_files *files = &source->options.files[table];
     struct source_table *known = &source->tables[table];
     uint64_t number = known->known_count;
+    size_t front = chunk_body_head_bytes(column_count(source, table));
     struct chunk chunk;
     uint32_t file;
-    TRY(chunk_reader_read(source->reader, files, number,
-                          table_files_record_limit(source->options.field_limit), NULL, &chunk,
-                          &file, err));
+    TRY(chunk_reader_read_on(source->reader, files, number, known->next_offset, front,
+                             table_files_record_limit(source->options.field_limit), &chunk, &file,
+                             err));
     ASSERT(chunk.size <= UINT32_MAX);
+    if (chunk.size > 0) known->next_offset = chunk.offset + chunk.size;
     struct source_note *note = &known->notes[number];
     *note = (struct source_note){
         .offset = chunk.offset,
@@ -162,7 +170,13 @@ static status cut_next(struct chunk_source *source, uint32_t table, struct buf *
     if (number > files->files[file].first_chunk) {
         note->first_line = note[-1].first_line + source->line_counts[table][number - 1];
     }
-    TRY(make_body(source, table, note, chunk.bytes, out_body, err));
+    buf_reset(&source->head);
+    TRY(put_head(source, table, note, &source->head, err));
+    ASSERT(source->head.size == front);
+    buf_done(out_body);
+    *out_body = chunk_reader_take(source->reader);
+    memcpy(out_body->bytes, source->head.bytes, front);
+    out_body->size = front + chunk.size;
     note->checksum = hash_bytes(out_body->bytes, out_body->size);
     source->line_counts[table][number] = (uint32_t)csv_count_lines(chunk.bytes, chunk.size);
     known->known_count++;
@@ -175,14 +189,14 @@ static status read_again(struct chunk_source *source, uint32_t table, uint64_t n
     const struct source_note *note = &source->tables[table].notes[number];
     const struct table_file *file = &source->options.files[table].files[note->file];
     TRY(check_file(file, err));
-    buf_reset(&source->bytes);
-    if (!buf_reserve(&source->bytes, note->size)) {
+    TRY(put_head(source, table, note, out_body, err));
+    if (!buf_reserve(out_body, note->size)) {
         return error_set(err, STATUS_MEMORY, "%.*s: no memory to read %u bytes",
                          TEXT_ARGS(file->name), note->size);
     }
     struct file_part part = {file->fd, file->path, note->offset, note->size};
-    TRY(file_read(part, source->bytes.bytes, err));
-    TRY(make_body(source, table, note, (const char *)source->bytes.bytes, out_body, err));
+    TRY(file_read(part, out_body->bytes + out_body->size, err));
+    out_body->size += note->size;
     /* Some file systems count time in whole seconds: a change may show in the bytes alone. */
     if (hash_bytes(out_body->bytes, out_body->size) != note->checksum) {
         return fail_changed(file->name, err);
@@ -198,7 +212,6 @@ static status read_chunk(struct chunk_source *source, uint32_t table, uint64_t n
     if (number < files->chunk_count) {
         bool is_known = number < known->known_count;
         while (known->known_count <= number) {
-            buf_reset(out_body);
             TRY(cut_next(source, table, out_body, err));
         }
         if (is_known) TRY(read_again(source, table, number, out_body, err));

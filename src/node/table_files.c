@@ -343,9 +343,15 @@ void table_files_stop(struct table_files *files)
 
 struct chunk_reader {
     struct budget *budget;
-    char *bytes;
+    char *block;
     size_t capacity;
+    size_t front; /* Bytes of the block before those that are read. */
 };
+
+static char *reader_bytes(const struct chunk_reader *reader)
+{
+    return reader->block + reader->front;
+}
 
 /* One read in progress. `start` is where the piece begins in the file, and what bytes[0] is. */
 struct piece {
@@ -370,7 +376,7 @@ status chunk_reader_create(struct budget *budget, struct chunk_reader **out, str
 void chunk_reader_destroy(struct chunk_reader *reader)
 {
     if (reader == NULL) return;
-    memory_free(reader->budget, reader->bytes, reader->capacity);
+    memory_free(reader->budget, reader->block, reader->capacity);
     memory_free(reader->budget, reader, sizeof *reader);
 }
 
@@ -415,14 +421,15 @@ static status piece_fill(struct piece *piece, struct chunk_reader *reader, size_
 {
     uint64_t left = piece->file->size - piece->start;
     if (wanted > left) wanted = (size_t)left;
-    if (wanted > reader->capacity) {
-        char *grown = memory_resize(reader->budget, reader->bytes, reader->capacity, wanted);
+    size_t needed = reader->front + wanted;
+    if (needed > reader->capacity) {
+        char *grown = memory_resize(reader->budget, reader->block, reader->capacity, needed);
         if (grown == NULL) {
             return error_set(err, STATUS_MEMORY, "%.*s: no memory to read %zu bytes",
                              TEXT_ARGS(piece->file->name), wanted);
         }
-        reader->bytes = grown;
-        reader->capacity = wanted;
+        reader->block = grown;
+        reader->capacity = needed;
     }
     struct file_part part = {
         .fd = piece->file->fd,
@@ -430,7 +437,7 @@ static status piece_fill(struct piece *piece, struct chunk_reader *reader, size_
         .offset = piece->start + piece->filled,
         .size = wanted - piece->filled,
     };
-    TRY(file_read(part, reader->bytes + piece->filled, err));
+    TRY(file_read(part, reader_bytes(reader) + piece->filled, err));
     piece->filled = wanted;
     return STATUS_OK;
 }
@@ -510,7 +517,7 @@ static status piece_finish(struct piece *piece, struct chunk_reader *reader, enu
             size_t more = end / 2 > MORE_BYTES ? end / 2 : MORE_BYTES;
             TRY(piece_fill(piece, reader, end + more, err));
         }
-        end += csv_record_end(&state, reader->bytes + end, piece->filled - end);
+        end += csv_record_end(&state, reader_bytes(reader) + end, piece->filled - end);
         if (end - piece->size > record_limit) break; /* check_records tells where it begins. */
     }
     *out_end = end;
@@ -536,37 +543,77 @@ static status piece_read(struct piece *piece, struct chunk_reader *reader,
         piece_poison(piece);
         return result;
     }
-    enum csv_state last = csv_advance(first, reader->bytes, piece->size);
+    enum csv_state last = csv_advance(first, reader_bytes(reader), piece->size);
     piece_hand_on(piece, last);
     *out_first = first;
     *out_last = last;
     return STATUS_OK;
 }
 
+/* The chunk is what begins `start` bytes after the piece does, which ends in the state `last`. */
+static status piece_cut(struct piece *piece, struct chunk_reader *reader, size_t start,
+                        enum csv_state last, uint32_t record_limit, struct chunk *out,
+                        struct error *err)
+{
+    size_t end = start;
+    if (start < piece->size) TRY(piece_finish(piece, reader, last, record_limit, &end, err));
+    *out = (struct chunk){
+        .bytes = reader_bytes(reader) + start,
+        .size = end - start,
+        .file_columns = piece->file->column_count,
+        .column_map = piece->file->column_map,
+        .offset = piece->start + start,
+    };
+    return out->size > record_limit ? check_records(piece, out, record_limit, err) : STATUS_OK;
+}
+
+static uint32_t bounded_limit(uint32_t record_limit)
+{
+    return record_limit > RECORD_LIMIT_MAX ? RECORD_LIMIT_MAX : record_limit;
+}
+
 status chunk_reader_read(struct chunk_reader *reader, struct table_files *files,
                          uint64_t chunk_number, uint32_t record_limit, const atomic_bool *stopped,
                          struct chunk *out_chunk, uint32_t *out_file, struct error *err)
 {
-    if (record_limit > RECORD_LIMIT_MAX) record_limit = RECORD_LIMIT_MAX;
     struct piece piece = find_piece(files, chunk_number);
     enum csv_state first = CSV_RECORD_START;
     enum csv_state last = CSV_RECORD_START;
+    reader->front = 0;
     TRY(piece_read(&piece, reader, stopped, &first, &last, err));
-
-    size_t start = piece_first_record(&piece, reader->bytes, first);
-    size_t end = start;
-    if (start < piece.size) TRY(piece_finish(&piece, reader, last, record_limit, &end, err));
-    struct chunk chunk = {
-        .bytes = reader->bytes + start,
-        .size = end - start,
-        .file_columns = piece.file->column_count,
-        .column_map = piece.file->column_map,
-        .offset = piece.start + start,
-    };
-    if (chunk.size > record_limit) TRY(check_records(&piece, &chunk, record_limit, err));
-    *out_chunk = chunk;
+    size_t start = piece_first_record(&piece, reader_bytes(reader), first);
     *out_file = piece.file_number;
-    return STATUS_OK;
+    return piece_cut(&piece, reader, start, last, bounded_limit(record_limit), out_chunk, err);
+}
+
+status chunk_reader_read_on(struct chunk_reader *reader, struct table_files *files,
+                            uint64_t chunk_number, uint64_t from, size_t front,
+                            uint32_t record_limit, struct chunk *out_chunk, uint32_t *out_file,
+                            struct error *err)
+{
+    struct piece piece = find_piece(files, chunk_number);
+    uint64_t skipped = 0;
+    if (piece.number > 0) {
+        ASSERT(from >= piece.start);
+        skipped = from - piece.start < piece.size ? from - piece.start : piece.size;
+    }
+    piece.start += skipped;
+    piece.size -= (size_t)skipped;
+    reader->front = front;
+    TRY(piece_fill(&piece, reader, piece.size + TAIL_BYTES, err));
+    enum csv_state last = csv_advance(CSV_RECORD_START, reader_bytes(reader), piece.size);
+    *out_file = piece.file_number;
+    return piece_cut(&piece, reader, 0, last, bounded_limit(record_limit), out_chunk, err);
+}
+
+struct buf chunk_reader_take(struct chunk_reader *reader)
+{
+    struct buf block = {.bytes = (unsigned char *)reader->block,
+                        .capacity = reader->capacity,
+                        .budget = reader->budget};
+    reader->block = NULL;
+    reader->capacity = 0;
+    return block;
 }
 
 status table_files_line(struct table_files *files, uint32_t file, uint64_t byte_offset,

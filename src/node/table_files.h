@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -97,6 +98,15 @@ MUST_USE status chunk_reader_read(struct chunk_reader *reader, struct table_file
                                   uint64_t chunk_number, uint32_t record_limit,
                                   const atomic_bool *stopped, struct chunk *out_chunk,
                                   uint32_t *out_file, struct error *err);
+/* The same for whoever reads all chunks alone and in order, with `front` bytes before the chunk
+ * that are his. `from` is where the last chunk of the file that was not empty ended; of the first
+ * one it means nothing. */
+MUST_USE status chunk_reader_read_on(struct chunk_reader *reader, struct table_files *files,
+                                     uint64_t chunk_number, uint64_t from, size_t front,
+                                     uint32_t record_limit, struct chunk *out_chunk,
+                                     uint32_t *out_file, struct error *err);
+/* What was read, for good: `front` bytes, and then the chunk. Its size is for the caller to set. */
+struct buf chunk_reader_take(struct chunk_reader *reader);
 
 /* Before every further reading of the table, from its first chunk on; nobody may be reading. */
 void table_files_rewind(struct table_files *files);

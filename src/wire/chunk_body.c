@@ -19,9 +19,10 @@ static bool map_is_within(const struct chunk_body *body)
     return true;
 }
 
-void chunk_body_encode(const struct chunk_body *body, struct buf *out)
+void chunk_body_encode_head(const struct chunk_body *body, struct buf *out)
 {
     ASSERT(map_is_within(body));
+    size_t start = out->size;
     struct codec_writer writer = codec_begin(out);
     codec_put_u8(&writer, VERSION);
     codec_put_u8(&writer, MARK);
@@ -30,7 +31,14 @@ void chunk_body_encode(const struct chunk_body *body, struct buf *out)
     codec_put_u64(&writer, body->first_line);
     codec_put_u32(&writer, body->file_columns);
     codec_put_u32s(&writer, body->column_map, body->column_count);
-    codec_put_text(&writer, body->bytes);
+    codec_put_u32(&writer, body->bytes.size);
+    ASSERT(out->failed || out->size - start == chunk_body_head_bytes(body->column_count));
+}
+
+void chunk_body_encode(const struct chunk_body *body, struct buf *out)
+{
+    chunk_body_encode_head(body, out);
+    buf_put_text(out, body->bytes);
 }
 
 status chunk_body_decode(struct text bytes, struct arena *arena, struct chunk_body *out,

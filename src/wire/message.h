@@ -329,6 +329,12 @@ struct chunk_body {
 enum { CHUNK_COLUMNS_MAX = 1 << 16 }; /* Of a file; readers lay out memory by it. */
 
 void chunk_body_encode(const struct chunk_body *body, struct buf *out);
+/* All but the records, which follow. */
+void chunk_body_encode_head(const struct chunk_body *body, struct buf *out);
+static inline size_t chunk_body_head_bytes(uint32_t column_count)
+{
+    return 34 + 4 * (size_t)column_count;
+}
 MUST_USE status chunk_body_decode(struct text bytes, struct arena *arena, struct chunk_body *out,
                                   struct error *err);
 
