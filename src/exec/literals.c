@@ -2,8 +2,8 @@
  *
  * Three consecutive bytes are looked up in tables that say for which literals each may be the
  * first, second and third byte; where all three agree on a literal it is compared in full. A vector
- * of positions is tested at once by looking up both halves of each byte separately (x86 and arm
- * have an instruction that looks up 16 or 32 four-bit indices) and combining.
+ * of positions is tested at once: arm has an instruction that looks up five bits of every byte, x86
+ * one for four bits, so both halves of a byte are looked up there and combined.
  */
 #include "exec/literals.h"
 
@@ -16,6 +16,9 @@
 #elif defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+static const struct text exotic_letters[LITERALS_EXOTIC] = {TEXT_INIT("\xc5\xbf"),
+                                                            TEXT_INIT("\xe2\x84\xaa")};
 
 static inline char lower(char c)
 {
@@ -39,6 +42,7 @@ static void add_byte(struct literals *out, uint32_t place, char c, uint8_t bit)
     out->probes[place][byte] |= bit;
     out->low_halves[place][byte & 15] |= bit;
     out->high_halves[place][byte >> 4] |= bit;
+    out->folded[place][byte & 31] |= bit;
 }
 
 static void add_probes(struct literals *out, struct text item, uint8_t bit)
@@ -56,7 +60,15 @@ static void add_probes(struct literals *out, struct text item, uint8_t bit)
     }
 }
 
-static bool add_item(struct literals *out, struct text item, uint32_t *used)
+static void put_item(struct literals *out, struct text item)
+{
+    uint32_t number = (uint32_t)out->count + out->exotic_count;
+    add_probes(out, item, (uint8_t)(1u << number % 8));
+    out->items[number] = item;
+    if (number == 0 || item.size < out->shortest) out->shortest = item.size;
+}
+
+static bool add_item(struct literals *out, struct text item, uint32_t *used, bool *has_exotic)
 {
     if (item.size == 0 || out->count == LITERALS_MAX) return false;
     char *copy = out->bytes + *used;
@@ -64,11 +76,10 @@ static bool add_item(struct literals *out, struct text item, uint32_t *used)
         char c = item.bytes[i];
         if (!is_plain(c)) return false;
         copy[i] = out->any_case ? lower(c) : c;
-        out->has_exotic_case |= out->any_case && (copy[i] == 's' || copy[i] == 'k');
+        *has_exotic |= out->any_case && (copy[i] == 's' || copy[i] == 'k');
     }
-    struct text kept = {copy, item.size};
-    add_probes(out, kept, (uint8_t)(1u << out->count));
-    out->items[out->count++] = kept;
+    put_item(out, (struct text){copy, item.size});
+    out->count++;
     *used += item.size;
     return true;
 }
@@ -79,10 +90,16 @@ bool literals_parse(struct literals *out, struct text pattern, bool any_case)
     if (pattern.size == 0 || pattern.size > LITERALS_BYTES_MAX) return false;
     uint32_t used = 0;
     uint32_t start = 0;
+    bool has_exotic = false;
     for (uint32_t i = 0; i <= pattern.size; i++) {
         if (i < pattern.size && pattern.bytes[i] != '|') continue;
-        if (!add_item(out, (struct text){pattern.bytes + start, i - start}, &used)) return false;
+        struct text item = {pattern.bytes + start, i - start};
+        if (!add_item(out, item, &used, &has_exotic)) return false;
         start = i + 1;
+    }
+    for (uint32_t i = 0; has_exotic && i < LITERALS_EXOTIC; i++) {
+        put_item(out, exotic_letters[i]);
+        out->exotic_count++;
     }
     return true;
 }
@@ -98,10 +115,15 @@ static bool has_at(const struct literals *literals, struct text text, uint32_t a
     return true;
 }
 
-static bool verify(const struct literals *literals, struct text text, uint32_t at, uint32_t bits)
+/* Compares the items that the bits name. An exotic letter makes the search unsure and go on. */
+static bool verify(const struct literals *literals, struct text text, uint32_t at, uint32_t bits,
+                   bool *in_out_unsure)
 {
-    for (; bits != 0; bits &= bits - 1) {
-        if (has_at(literals, text, at, literals->items[__builtin_ctz(bits)])) return true;
+    uint32_t item_count = (uint32_t)literals->count + literals->exotic_count;
+    for (uint32_t i = 0; i < item_count; i++) {
+        if ((bits >> i % 8 & 1) == 0 || !has_at(literals, text, at, literals->items[i])) continue;
+        if (i < literals->count) return true;
+        *in_out_unsure = true;
     }
     return false;
 }
@@ -109,26 +131,30 @@ static bool verify(const struct literals *literals, struct text text, uint32_t a
 /* Positions from `start` on, byte by byte; a byte beyond the end excludes nothing, verifying does.
  */
 static bool search_from(const struct literals *literals, struct text text, uint32_t start,
-                        unsigned char *in_out_seen)
+                        bool *in_out_unsure)
 {
     const unsigned char *bytes = (const unsigned char *)text.bytes;
-    for (uint32_t at = start; at < text.size; at++) {
+    for (uint32_t at = start; at + literals->shortest <= text.size; at++) {
         uint32_t left = text.size - at;
         uint32_t bits = literals->probes[0][bytes[at]];
         if (left > 1) bits &= literals->probes[1][bytes[at + 1]];
         if (left > 2) bits &= literals->probes[2][bytes[at + 2]];
-        *in_out_seen |= bytes[at];
-        if (UNLIKELY(bits != 0) && verify(literals, text, at, bits)) return true;
+        if (UNLIKELY(bits != 0) && verify(literals, text, at, bits, in_out_unsure)) return true;
     }
     return false;
 }
 
-bool literals_search_plain(const struct literals *literals, struct text text, bool *out_is_ascii)
+static enum literals_answer answer_of(bool found, bool is_unsure)
 {
-    unsigned char seen = 0;
-    bool found = search_from(literals, text, 0, &seen);
-    *out_is_ascii = seen < 0x80;
-    return found;
+    if (found) return LITERALS_FOUND;
+    return is_unsure ? LITERALS_UNSURE : LITERALS_NONE;
+}
+
+enum literals_answer literals_search_plain(const struct literals *literals, struct text text)
+{
+    bool is_unsure = false;
+    bool found = search_from(literals, text, 0, &is_unsure);
+    return answer_of(found, is_unsure);
 }
 
 #if defined(__aarch64__)
@@ -136,15 +162,21 @@ bool literals_search_plain(const struct literals *literals, struct text text, bo
 #define VECTOR_TARGET
 enum { VECTOR_BYTES = 16 };
 typedef uint8x16_t vector;
+typedef uint8x16x2_t vector_table;
 
 static inline vector vector_load(const uint8_t *bytes)
 {
     return vld1q_u8(bytes);
 }
 
-static inline vector vector_load_table(const uint8_t table[16])
+static inline vector_table table_load(const struct literals *literals, uint32_t place)
 {
-    return vld1q_u8(table);
+    return vld1q_u8_x2(literals->folded[place]);
+}
+
+static inline vector look_up(vector_table table, vector bytes)
+{
+    return vqtbl2q_u8(table, vandq_u8(bytes, vdupq_n_u8(31)));
 }
 
 static inline vector vector_or(vector a, vector b)
@@ -152,30 +184,14 @@ static inline vector vector_or(vector a, vector b)
     return vorrq_u8(a, b);
 }
 
-static inline vector look_up(vector low, vector high, vector bytes)
-{
-    return vandq_u8(vqtbl1q_u8(low, vandq_u8(bytes, vdupq_n_u8(15))),
-                    vqtbl1q_u8(high, vshrq_n_u8(bytes, 4)));
-}
-
 static inline vector vector_and(vector a, vector b)
 {
     return vandq_u8(a, b);
 }
 
-static inline vector vector_zero(void)
-{
-    return vdupq_n_u8(0);
-}
-
 static inline bool vector_has_any(vector bits)
 {
     return vmaxvq_u8(bits) != 0;
-}
-
-static inline unsigned char vector_most(vector bytes)
-{
-    return vmaxvq_u8(bytes);
 }
 
 static inline void vector_store(uint8_t *out, vector bits)
@@ -193,15 +209,34 @@ static bool has_vectors(void)
 #define VECTOR_TARGET __attribute__((target("avx2")))
 enum { VECTOR_BYTES = 32 };
 typedef __m256i vector;
+typedef struct {
+    __m256i low;
+    __m256i high;
+} vector_table;
 
 VECTOR_TARGET static inline vector vector_load(const uint8_t *bytes)
 {
     return _mm256_loadu_si256((const __m256i *)(const void *)bytes);
 }
 
-VECTOR_TARGET static inline vector vector_load_table(const uint8_t table[16])
+/* In both lanes. */
+VECTOR_TARGET static inline vector halves_load(const uint8_t halves[16])
 {
-    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)table));
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)halves));
+}
+
+VECTOR_TARGET static inline vector_table table_load(const struct literals *literals, uint32_t place)
+{
+    return (vector_table){halves_load(literals->low_halves[place]),
+                          halves_load(literals->high_halves[place])};
+}
+
+VECTOR_TARGET static inline vector look_up(vector_table table, vector bytes)
+{
+    const __m256i half = _mm256_set1_epi8(15);
+    __m256i upper = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), half);
+    return _mm256_and_si256(_mm256_shuffle_epi8(table.low, _mm256_and_si256(bytes, half)),
+                            _mm256_shuffle_epi8(table.high, upper));
 }
 
 VECTOR_TARGET static inline vector vector_or(vector a, vector b)
@@ -214,27 +249,9 @@ VECTOR_TARGET static inline vector vector_and(vector a, vector b)
     return _mm256_and_si256(a, b);
 }
 
-VECTOR_TARGET static inline vector look_up(vector low, vector high, vector bytes)
-{
-    const __m256i half = _mm256_set1_epi8(15);
-    __m256i upper = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), half);
-    return _mm256_and_si256(_mm256_shuffle_epi8(low, _mm256_and_si256(bytes, half)),
-                            _mm256_shuffle_epi8(high, upper));
-}
-
-VECTOR_TARGET static inline vector vector_zero(void)
-{
-    return _mm256_setzero_si256();
-}
-
 VECTOR_TARGET static inline bool vector_has_any(vector bits)
 {
     return !_mm256_testz_si256(bits, bits);
-}
-
-VECTOR_TARGET static inline unsigned char vector_most(vector bytes)
-{
-    return _mm256_movemask_epi8(bytes) != 0 ? 0x80 : 0;
 }
 
 VECTOR_TARGET static inline void vector_store(uint8_t *out, vector bits)
@@ -262,95 +279,88 @@ static bool has_vectors(void)
 #if defined(NO_VECTORS)
 
 static bool search_vector(const struct literals *literals, struct text text, uint32_t *out_next,
-                          unsigned char *out_seen)
+                          bool *in_out_unsure)
 {
-    (void)literals, (void)text; /* Everything is left to search_from. */
+    (void)literals, (void)text, (void)in_out_unsure; /* Everything is left to search_from. */
     *out_next = 0;
-    *out_seen = 0;
     return false;
 }
 
 #else
 
-struct tables {
-    vector low[LITERALS_PROBES];
-    vector high[LITERALS_PROBES];
+enum { STRETCH_VECTORS = 4 };
+
+/* Some vectors of positions that are looked at together: whether there is anything in one is a
+ * question whose answer takes longer than the vector. The last ones of a text overlap. */
+struct stretch {
+    uint32_t places[STRETCH_VECTORS];
+    vector bits[STRETCH_VECTORS]; /* Which literals may begin at each place. */
 };
 
-/* Which literals may begin at each place of a block. */
-VECTOR_TARGET static inline vector probe_block(const struct tables *tables, const uint8_t *bytes,
-                                               vector *in_out_seen)
+/* The tables one by one: compilers keep no array in registers. */
+VECTOR_TARGET ALWAYS_INLINE vector probe(vector_table first, vector_table second,
+                                         vector_table third, const uint8_t *bytes)
 {
-    vector first = vector_load(bytes);
-    *in_out_seen = vector_or(*in_out_seen, first);
-    vector bits = look_up(tables->low[0], tables->high[0], first);
-    bits = vector_and(bits, look_up(tables->low[1], tables->high[1], vector_load(bytes + 1)));
-    return vector_and(bits, look_up(tables->low[2], tables->high[2], vector_load(bytes + 2)));
+    vector bits = look_up(first, vector_load(bytes));
+    bits = vector_and(bits, look_up(second, vector_load(bytes + 1)));
+    return vector_and(bits, look_up(third, vector_load(bytes + 2)));
 }
 
-VECTOR_TARGET static bool verify_block(const struct literals *literals, struct text text,
-                                       uint32_t at, vector bits)
+VECTOR_TARGET static bool verify_stretch(const struct literals *literals, struct text text,
+                                         const struct stretch *stretch, bool *in_out_unsure)
 {
-    uint8_t lanes[VECTOR_BYTES];
-    vector_store(lanes, bits);
-    for (uint32_t i = 0; i < VECTOR_BYTES; i++) {
-        if (lanes[i] != 0 && verify(literals, text, at + i, lanes[i])) return true;
+    for (uint32_t i = 0; i < STRETCH_VECTORS; i++) {
+        uint8_t lanes[VECTOR_BYTES];
+        vector_store(lanes, stretch->bits[i]);
+        for (uint32_t first = 0; first < VECTOR_BYTES; first += sizeof(uint64_t)) {
+            uint64_t some;
+            memcpy(&some, lanes + first, sizeof some);
+            for (uint32_t j = first; some != 0; some >>= 8, j++) {
+                if ((some & 255) == 0) continue;
+                uint32_t at = stretch->places[i] + j;
+                if (verify(literals, text, at, some & 255, in_out_unsure)) return true;
+            }
+        }
     }
     return false;
 }
 
-/* The block after the one at `at`; the last one of a stretch may overlap it. */
-static inline uint32_t next_block(uint32_t at, uint32_t last)
-{
-    return at + VECTOR_BYTES < last ? at + VECTOR_BYTES : last;
-}
-
-/* Whether there is anything in a block is a question whose answer takes longer than the block: it
- * is asked once for a stretch of them, and the blocks are looked at again if so. */
+/* Positions up to *out_next. The text has at least one vector of them. */
 VECTOR_TARGET static bool search_vector(const struct literals *literals, struct text text,
-                                        uint32_t *out_next, unsigned char *out_seen)
+                                        uint32_t *out_next, bool *in_out_unsure)
 {
-    enum { STRETCH_BYTES = 32 * VECTOR_BYTES };
     const uint8_t *bytes = (const uint8_t *)text.bytes;
-    struct tables tables;
-    for (int place = 0; place < LITERALS_PROBES; place++) {
-        tables.low[place] = vector_load_table(literals->low_halves[place]);
-        tables.high[place] = vector_load_table(literals->high_halves[place]);
-    }
-    vector seen = vector_zero();
+    const vector_table first = table_load(literals, 0);
+    const vector_table second = table_load(literals, 1);
+    const vector_table third = table_load(literals, 2);
     const uint32_t last = text.size - (VECTOR_BYTES + LITERALS_PROBES - 1);
-    bool found = false;
-    for (uint32_t start = 0; !found; start = next_block(start, last)) {
-        uint32_t end = last - start > STRETCH_BYTES ? start + STRETCH_BYTES : last;
-        vector any = vector_zero();
-        for (uint32_t at = start;; at = next_block(at, end)) {
-            any = vector_or(any, probe_block(&tables, bytes + at, &seen));
-            if (at == end) break;
-        }
-        if (UNLIKELY(vector_has_any(any))) {
-            for (uint32_t at = start; !found; at = next_block(at, end)) {
-                vector bits = probe_block(&tables, bytes + at, &seen);
-                if (vector_has_any(bits)) found = verify_block(literals, text, at, bits);
-                if (at == end) break;
-            }
-        }
-        if (end == last) break;
-        start = end;
-    }
     *out_next = last + VECTOR_BYTES;
-    *out_seen = vector_most(seen);
-    return found;
+    uint32_t at = 0;
+    struct stretch stretch;
+    do {
+        for (uint32_t i = 0; i < STRETCH_VECTORS; i++) {
+            stretch.places[i] = at < last ? at : last;
+            stretch.bits[i] = probe(first, second, third, bytes + stretch.places[i]);
+            at += VECTOR_BYTES;
+        }
+        vector any = vector_or(vector_or(stretch.bits[0], stretch.bits[1]),
+                               vector_or(stretch.bits[2], stretch.bits[3]));
+        if (UNLIKELY(vector_has_any(any)) &&
+            verify_stretch(literals, text, &stretch, in_out_unsure)) {
+            return true;
+        }
+    } while (at < *out_next);
+    return false;
 }
 
 #endif
 
-bool literals_search(const struct literals *literals, struct text text, bool *out_is_ascii)
+enum literals_answer literals_search(const struct literals *literals, struct text text)
 {
-    unsigned char seen = 0;
+    bool is_unsure = false;
     uint32_t next = 0;
     bool found = text.size >= VECTOR_BYTES + LITERALS_PROBES - 1 && has_vectors() &&
-                 search_vector(literals, text, &next, &seen);
-    found = found || search_from(literals, text, next, &seen);
-    *out_is_ascii = seen < 0x80;
-    return found;
+                 search_vector(literals, text, &next, &is_unsure);
+    found = found || search_from(literals, text, next, &is_unsure);
+    return answer_of(found, is_unsure);
 }

@@ -10,27 +10,41 @@
 
 #include "base/text.h"
 
-enum { LITERALS_MAX = 8, LITERALS_BYTES_MAX = 512, LITERALS_PROBES = 3 };
+enum {
+    LITERALS_MAX = 8,
+    LITERALS_EXOTIC = 2, /* U+017F and U+212A, which a caseless s or k also means. */
+    LITERALS_BYTES_MAX = 512,
+    LITERALS_PROBES = 3
+};
 
 struct literals {
     uint8_t count;
+    uint8_t exotic_count; /* Behind the others: looked for when some literal has an s or k. */
     bool any_case;
-    bool has_exotic_case; /* s or k, whose case variants U+017F and U+212A are not ASCII. */
-    struct text items[LITERALS_MAX]; /* In `bytes`; lower-case when any_case. */
+    uint32_t shortest;
+    struct text items[LITERALS_MAX + LITERALS_EXOTIC]; /* In `bytes`; lower-case when any_case. */
     char bytes[LITERALS_BYTES_MAX];
-    /* Bit j of entry b: literal j may have byte b at this place. By whole byte, and by halves: the
-     * conjunction of both halves' entries is what a vector can look up. */
+    /* Bit j % 8 of entry b: item j may have byte b at this place. By whole byte, by halves (the
+     * conjunction of both halves' entries counts), and by the lower five bits, which letters of
+     * either case have in common; the latter two are what vectors can look up. */
     uint8_t probes[LITERALS_PROBES][256];
     uint8_t low_halves[LITERALS_PROBES][16];
     uint8_t high_halves[LITERALS_PROBES][16];
+    uint8_t folded[LITERALS_PROBES][32];
+};
+
+enum literals_answer {
+    LITERALS_NONE,
+    LITERALS_FOUND,
+    LITERALS_UNSURE, /* None, but an s or k that is not ASCII may be part of one. */
 };
 
 /* False when the pattern is anything but plain literals with | between. */
 bool literals_parse(struct literals *out, struct text pattern, bool any_case);
 
-/* Whether one of them is in the text. *out_is_ascii tells, when none is, whether the text is. */
-bool literals_search(const struct literals *literals, struct text text, bool *out_is_ascii);
+/* Whether one of them is in the text. */
+enum literals_answer literals_search(const struct literals *literals, struct text text);
 /* The same by bytes alone: what the vector versions must agree with. */
-bool literals_search_plain(const struct literals *literals, struct text text, bool *out_is_ascii);
+enum literals_answer literals_search_plain(const struct literals *literals, struct text text);
 
 #endif

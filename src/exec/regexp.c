@@ -241,21 +241,12 @@ static status match(struct regexp *regexp, struct text value, bool *out, struct 
     }
 }
 
-static bool has_exotic_letter(struct text value)
-{
-    return text_find(value, TEXT_LITERAL("\xc5\xbf")) != NULL ||
-           text_find(value, TEXT_LITERAL("\xe2\x84\xaa")) != NULL;
-}
-
 status regexp_matches(struct regexp *regexp, struct text value, bool *out, struct error *err)
 {
     if (!regexp->is_literals) return match(regexp, value, out, err);
-    bool is_ascii;
-    bool found = literals_search(&regexp->literals, value, &is_ascii);
-    if (!found && !is_ascii && regexp->literals.has_exotic_case && has_exotic_letter(value)) {
-        return match(regexp, value, out, err);
-    }
-    *out = found;
+    enum literals_answer answer = literals_search(&regexp->literals, value);
+    if (answer == LITERALS_UNSURE) return match(regexp, value, out, err);
+    *out = answer == LITERALS_FOUND;
     return STATUS_OK;
 }
 

@@ -245,11 +245,10 @@ static void check_literals(const char *pattern, const char *options, struct rand
         memcpy(value + 1, made, size);
         struct text text = {value + 1, (uint32_t)size};
         bool expected = matches(slow, text);
-        bool ascii_fast, ascii_plain;
         assert_int_equal(matches(fast, text), expected);
-        bool found = literals_search(&literals, text, &ascii_fast);
-        assert_int_equal(found, literals_search_plain(&literals, text, &ascii_plain));
-        if (!found) assert_int_equal(ascii_fast, ascii_plain);
+        enum literals_answer answer = literals_search(&literals, text);
+        assert_int_equal(answer, literals_search_plain(&literals, text));
+        if (answer != LITERALS_UNSURE) assert_int_equal(answer == LITERALS_FOUND, expected);
         free(value);
     }
     regexp_destroy(fast);
@@ -270,15 +269,14 @@ static void literals_are_found_anywhere_in_long_texts(void **state)
         assert_non_null(value);
         memset(value, 't', size);
         struct text text = {value, size};
-        bool is_ascii;
-        assert_false(literals_search(&literals, text, &is_ascii));
-        assert_true(is_ascii);
+        assert_int_equal(literals_search(&literals, text), LITERALS_NONE);
         for (uint32_t at = 0; at + sizeof word - 1 <= size; at += 1 + at % 3) {
             memcpy(value + at, word, sizeof word - 1);
-            assert_true(literals_search(&literals, text, &is_ascii));
+            assert_int_equal(literals_search(&literals, text), LITERALS_FOUND);
             value[at + 4] = (char)0xe9;
-            assert_false(literals_search(&literals, text, &is_ascii));
-            assert_false(is_ascii);
+            assert_int_equal(literals_search(&literals, text), LITERALS_NONE);
+            memcpy(value + at, "\xe2\x84\xaa", 3);
+            assert_int_equal(literals_search(&literals, text), LITERALS_UNSURE);
             memset(value + at, 't', sizeof word - 1);
         }
         free(value);
@@ -309,13 +307,37 @@ static void literals_are_found_at_every_place(void **state)
                 memset(value, 's', size);
                 bool whole = at + item_size <= size;
                 memcpy(value + at, items[item], whole ? item_size : size - at);
-                bool ascii;
-                bool found = literals_search(&literals, (struct text){value, size}, &ascii);
-                assert_int_equal(found, whole);
-                assert_true(ascii);
+                enum literals_answer answer =
+                    literals_search(&literals, (struct text){value, size});
+                assert_int_equal(answer, whole ? LITERALS_FOUND : LITERALS_NONE);
                 free(value);
             }
         }
+    }
+}
+
+/* Only those letters, and only where a literal could mean them. */
+static void a_letter_beyond_ascii_leaves_the_answer_open(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *options, *value;
+        enum literals_answer answer;
+    } cases[] = {
+        {"sky", "i", "some \xc5\xbf there, and a long enough text", LITERALS_UNSURE},
+        {"sky", "i", "\xe2\x84\xaa", LITERALS_UNSURE},
+        {"sky", "i", "some \xe2\x80\x94 there, and a long enough text", LITERALS_NONE},
+        {"sky", "i", "\xc5\xbf first, then a blue Sky in the same text", LITERALS_FOUND},
+        {"sky", "", "some \xc5\xbf there, and a long enough text", LITERALS_NONE},
+        {"moon", "i", "some \xc5\xbf there, and a long enough text", LITERALS_NONE},
+        {"one|two|three|four|five|six|seven|eight", "i", "eleven is not there, but \xc5\xbf is",
+         LITERALS_UNSURE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct literals literals;
+        bool any_case = cases[i].options[0] == 'i';
+        assert_true(literals_parse(&literals, text_of(cases[i].pattern), any_case));
+        assert_int_equal(literals_search(&literals, text_of(cases[i].value)), cases[i].answer);
     }
 }
 
@@ -368,6 +390,7 @@ int main(void)
         cmocka_unit_test(literals_agree_with_pcre2),
         cmocka_unit_test(literals_are_found_anywhere_in_long_texts),
         cmocka_unit_test(literals_are_found_at_every_place),
+        cmocka_unit_test(a_letter_beyond_ascii_leaves_the_answer_open),
         cmocka_unit_test(only_plain_patterns_are_literals),
         cmocka_unit_test(memory_that_runs_out_is_reported),
     };
