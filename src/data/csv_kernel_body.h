@@ -126,36 +126,69 @@ KERNEL_TARGET ALWAYS_INLINE uint32_t mask_store(uint32_t *out, uint64_t mask, ui
     return count;
 }
 
-/* One block with attention to quotes. */
-KERNEL_TARGET ALWAYS_INLINE void index_block(struct csv_scan *scan, struct block block,
-                                             uint32_t base, size_t size)
-{
-    enum { USUAL = 8 };
-    uint64_t quotes = block_quotes(block);
-    uint64_t separators = block_separators(block);
-    uint64_t lines = block_lines(block);
-    uint64_t outside = ~cursor_advance(&scan->cursor, quotes, separators, size);
+/* What there is to write of a block that has separators outside of quotes. */
+struct finding {
+    uint64_t separators;
+    uint64_t record_ends;
+    uint64_t base;
+};
 
-    scan->has_quotes |= quotes != 0;
-    scan->line_count += mask_count(lines);
-    scan->record_count += mask_count(lines & outside);
-    scan->count += mask_store(scan->positions + scan->count, separators & outside, base, USUAL);
+KERNEL_TARGET ALWAYS_INLINE struct finding
+find_in_block(struct csv_cursor *cursor, struct block block, size_t base, size_t size)
+{
+    uint64_t separators = block_separators(block);
+    uint64_t outside = ~cursor_advance(cursor, block_quotes(block), separators, size);
+    return (struct finding){separators & outside, block_lines(block) & outside, base};
 }
 
-/* Returns whether there was a quote. */
+KERNEL_TARGET ALWAYS_INLINE void findings_store(struct csv_scan *scan,
+                                                const struct finding *findings, size_t count)
+{
+    enum { USUAL = 8 };
+    uint32_t *out = scan->positions + scan->count;
+    uint64_t record_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        out += mask_store(out, findings[i].separators, (uint32_t)findings[i].base, USUAL);
+        record_count += mask_count(findings[i].record_ends);
+    }
+    scan->count = (size_t)(out - scan->positions);
+    scan->record_count += record_count;
+}
+
+/* With attention to quotes; returns whether there was one. Long fields make many blocks without a
+ * separator: those with some are put together first, since what is written for a block costs as
+ * much as to look at it, and whether there is anything to write cannot be predicted. */
 KERNEL_TARGET static bool index_quoted(struct csv_scan *scan, const char *bytes,
                                        struct csv_range range)
 {
-    struct csv_scan local = *scan; /* In registers. */
-    local.has_quotes = false;
-    for (size_t done = 0; done < range.size; done += CSV_BLOCK_BYTES) {
-        index_block(&local, block_load(bytes + range.start + done), (uint32_t)(range.start + done),
-                    CSV_BLOCK_BYTES);
+    struct finding findings[STRETCH_BLOCKS];
+    size_t count = 0;
+    struct tally tally = {0};
+    struct csv_cursor cursor = scan->cursor; /* In registers. */
+    const size_t end = range.start + range.size;
+    for (size_t base = range.start; base < end; base += CSV_BLOCK_BYTES) {
+        struct block block = block_load(bytes + base);
+        tally_add(&tally, block);
+        findings[count] = find_in_block(&cursor, block, base, CSV_BLOCK_BYTES);
+        count += findings[count].separators != 0;
     }
-    bool had_quotes = local.has_quotes;
-    local.has_quotes |= scan->has_quotes;
-    *scan = local;
-    return had_quotes;
+    scan->cursor = cursor;
+    findings_store(scan, findings, count);
+    scan->line_count += tally_lines(tally);
+    bool has_quotes = tally_has_quotes(tally);
+    scan->has_quotes |= has_quotes;
+    return has_quotes;
+}
+
+/* What is left at the end of a chunk, less than a block. */
+KERNEL_TARGET static void index_part(struct csv_scan *scan, const char *bytes,
+                                     struct csv_range range)
+{
+    struct block block = block_load_part(bytes + range.start, range.size);
+    struct finding finding = find_in_block(&scan->cursor, block, range.start, range.size);
+    findings_store(scan, &finding, 1);
+    scan->line_count += mask_count(block_lines(block));
+    scan->has_quotes |= block_quotes(block) != 0;
 }
 
 /* Without attention to quotes: false, and nothing has happened, when there turns out to be one. */
@@ -221,9 +254,8 @@ KERNEL_TARGET static void kernel_index(struct csv_scan *scan, const char *bytes,
         stretch.start += stretch.size;
     }
 
-    size_t part = range.size - whole_bytes;
-    if (part == 0) return;
-    index_block(scan, block_load_part(bytes + stretch.start, part), (uint32_t)stretch.start, part);
+    stretch.size = range.size - whole_bytes;
+    if (stretch.size > 0) index_part(scan, bytes, stretch);
 }
 
 KERNEL_TARGET static enum csv_state kernel_advance(enum csv_state state, const char *bytes,
