@@ -20,11 +20,11 @@ enum {
      * for the system to give it in large pages. */
     SLAB_BLOCKS = 64,
     SLICE_ROWS = 2048, /* Rows handled at a time: their record pointers stay in the cache. */
-    /* A table of so many slots is no longer in the nearest cache: its slots are asked for some rows
-     * ahead, and the records these name a few rows later. */
+    /* A table of so many slots is no longer in the nearest cache: the slots of so many rows are
+     * asked for together, then the records these name. */
     FAR_SLOTS = 1 << 13,
-    SLOTS_AHEAD = 24,
-    RECORDS_AHEAD = 12,
+    ROWS_AHEAD = 128,
+    SLOTS_AHEAD = 24, /* When growing. */
     /* When of the first rows so few share their key with another, there are some fifty thousand
      * keys or more: as many as a chunk has rows, and looking for the others' is in vain. */
     TRIAL_ROWS = 512,
@@ -297,14 +297,17 @@ static unsigned char *find_or_add(struct group_table *table, uint64_t hash,
     return record;
 }
 
-ALWAYS_INLINE void ask_ahead(const struct group_table *table, uint32_t i, uint32_t count)
+/* All slots before the first record: batches are short, and asking a few rows ahead would leave
+ * their first rows waiting. Inline: a function that only asks has no effect for a compiler. */
+ALWAYS_INLINE void ask_ahead(const struct group_table *table, const uint64_t *hashes,
+                             uint32_t count)
 {
     size_t mask = table->slot_count - 1;
-    if (i + SLOTS_AHEAD < count) {
-        __builtin_prefetch(&table->slots[table->hashes[i + SLOTS_AHEAD] & mask]);
+    for (uint32_t i = 0; i < count; i++) {
+        __builtin_prefetch(&table->slots[hashes[i] & mask]);
     }
-    if (i + RECORDS_AHEAD < count) {
-        uint64_t slot = table->slots[table->hashes[i + RECORDS_AHEAD] & mask];
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t slot = table->slots[hashes[i] & mask];
         if (slot != 0) __builtin_prefetch(record_at(table, (uint32_t)slot - 1));
     }
 }
@@ -313,11 +316,15 @@ ALWAYS_INLINE void ask_ahead(const struct group_table *table, uint32_t i, uint32
 static bool find_records(struct group_table *table, const struct batch *batch,
                          const uint32_t *columns, struct selection selection)
 {
+    const uint64_t *hashes = table->hashes;
     key_hash(batch, columns, table->grouping->key_count, selection, table->hashes);
     for (uint32_t i = 0; i < selection.count; i++) {
-        if (table->slot_count > FAR_SLOTS) ask_ahead(table, i, selection.count);
+        if (i % ROWS_AHEAD == 0 && table->slot_count > FAR_SLOTS) {
+            uint32_t left = selection.count - i;
+            ask_ahead(table, hashes + i, left < ROWS_AHEAD ? left : ROWS_AHEAD);
+        }
         table->records[i] =
-            find_or_add(table, table->hashes[i], batch, columns, selection_row(selection, i));
+            find_or_add(table, hashes[i], batch, columns, selection_row(selection, i));
         if (table->records[i] == NULL) return false;
     }
     return true;
