@@ -20,6 +20,15 @@ struct csv_cursor {
     uint64_t may_quote; /* 1: outside quotes, a quote as next byte opens (or reopens) them. */
 };
 
+/* `last` is the byte before the position. */
+static inline enum csv_state csv_cursor_state(struct csv_cursor cursor, char last)
+{
+    if (cursor.inside != 0) return CSV_QUOTED;
+    if (cursor.may_quote == 0) return CSV_UNQUOTED;
+    if (last == '"') return CSV_QUOTE_SEEN;
+    return last == ',' ? CSV_FIELD_START : CSV_RECORD_START;
+}
+
 enum {
     CSV_BLOCK_BYTES = 64, /* As many as a mask has bits. */
     /* How far beyond the separators found so far an index function may write: it stores first and

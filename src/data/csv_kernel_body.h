@@ -60,15 +60,6 @@ KERNEL_TARGET ALWAYS_INLINE struct csv_cursor cursor_of(enum csv_state state)
     };
 }
 
-/* `last` is the byte before the cursor. */
-KERNEL_TARGET ALWAYS_INLINE enum csv_state cursor_state(struct csv_cursor cursor, char last)
-{
-    if (cursor.inside != 0) return CSV_QUOTED;
-    if (cursor.may_quote == 0) return CSV_UNQUOTED;
-    if (last == '"') return CSV_QUOTE_SEEN;
-    return last == ',' ? CSV_FIELD_START : CSV_RECORD_START;
-}
-
 /* Which of the block's bytes are inside quotes. The block has `size` > 0 bytes. */
 KERNEL_TARGET ALWAYS_INLINE uint64_t cursor_advance(struct csv_cursor *cursor, uint64_t quotes,
                                                     uint64_t separators, size_t size)
@@ -272,7 +263,7 @@ KERNEL_TARGET static enum csv_state kernel_advance(enum csv_state state, const c
         struct block block = block_load_part(bytes + done, size - done);
         cursor_advance(&cursor, block_quotes(block), block_separators(block), size - done);
     }
-    return cursor_state(cursor, bytes[size - 1]);
+    return csv_cursor_state(cursor, bytes[size - 1]);
 }
 
 KERNEL_TARGET static size_t kernel_record_end(enum csv_state *state, const char *bytes, size_t size)
@@ -291,7 +282,7 @@ KERNEL_TARGET static size_t kernel_record_end(enum csv_state *state, const char 
             return done + mask_lowest(record_ends) + 1;
         }
     }
-    *state = cursor_state(cursor, bytes[size - 1]);
+    *state = csv_cursor_state(cursor, bytes[size - 1]);
     return size;
 }
 

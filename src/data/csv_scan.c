@@ -9,7 +9,6 @@
 #include "data/csv_scan.h"
 
 #include "base/assert.h"
-#include "data/csv_kernel.h"
 
 enum {
     /* What is scanned between two looks at the capacity. */
@@ -30,14 +29,8 @@ static bool positions_reserve(struct budget *budget, uint32_t **positions, size_
     return true;
 }
 
-/* The separators that end the rows of a table, as far as they have been looked at. */
-struct row_ends {
-    size_t next;      /* Which separator ends the next row. */
-    unsigned differs; /* 0: each so far was an LF. */
-};
-
 /* Looks at those that are there by now. */
-static void row_ends_check(struct row_ends *ends, const struct csv_scan *scan,
+static void row_ends_check(struct csv_row_ends *ends, const struct csv_scan *scan,
                            struct csv_input input)
 {
     const uint32_t *positions = scan->positions;
@@ -52,14 +45,15 @@ static void row_ends_check(struct row_ends *ends, const struct csv_scan *scan,
     ends->differs |= differs;
 }
 
-static status scan_all(struct csv_index *index, struct csv_input input, struct csv_scan *scan,
-                       struct row_ends *ends, struct error *err)
+/* Scans on up to `size` bytes; all but the last time, a multiple of the block size. */
+static status scan_up_to(struct csv_index *index, struct csv_input input, size_t size,
+                         struct error *err)
 {
     const struct csv_kernel *kernel = csv_kernel_get();
-    struct csv_range range = {.start = 0};
-    do {
-        size_t left = input.size - range.start;
-        range.size = left < RUN_BYTES ? left : RUN_BYTES;
+    struct csv_scan *scan = &index->scan;
+    while (index->scanned < size || scan->count == 0) {
+        size_t left = size - index->scanned;
+        struct csv_range range = {index->scanned, left < RUN_BYTES ? left : RUN_BYTES};
         /* One entry for the one before the first, one for the end of a record without LF. */
         size_t wanted = scan->count + range.size + CSV_SCAN_SLACK + 2;
         if (!positions_reserve(index->budget, &index->flat, &index->flat_capacity, wanted)) {
@@ -69,10 +63,16 @@ static status scan_all(struct csv_index *index, struct csv_input input, struct c
         scan->positions = index->flat;
         if (scan->count == 0) scan->positions[scan->count++] = UINT32_MAX;
         kernel->index(scan, input.bytes, range);
-        row_ends_check(ends, scan, input);
-        range.start += range.size;
-    } while (range.start < input.size);
+        row_ends_check(&index->row_ends, scan, input);
+        index->scanned += range.size;
+    }
+    return STATUS_OK;
+}
 
+static status scan_all(struct csv_index *index, struct csv_input input, struct error *err)
+{
+    TRY(scan_up_to(index, input, input.size, err));
+    struct csv_scan *scan = &index->scan;
     if (scan->cursor.inside != 0) {
         index->unclosed_offset = scan->positions[scan->count - 1] + 1;
         return error_set(err, STATUS_INPUT,
@@ -94,7 +94,7 @@ static bool is_record_end(struct csv_input input, uint32_t position)
 }
 
 /* Whether every record has column_count fields. The last separator ends a record whatever it is. */
-static bool scan_is_table(const struct csv_scan *scan, const struct row_ends *ends,
+static bool scan_is_table(const struct csv_scan *scan, const struct csv_row_ends *ends,
                           struct csv_input input)
 {
     size_t separator_count = scan->count - 1;
@@ -157,31 +157,56 @@ static status index_repair(struct csv_index *index, const struct csv_scan *scan,
     return STATUS_OK;
 }
 
-status csv_index_build(struct csv_index *index, struct csv_input input, struct error *err)
+void csv_index_begin(struct csv_index *index, uint32_t column_count)
 {
-    ASSERT(input.column_count > 0);
-    ASSERT(input.column_count < UINT32_MAX);
-    ASSERT(input.size <= CSV_CHUNK_LIMIT_BYTES);
+    ASSERT(column_count > 0);
+    ASSERT(column_count < UINT32_MAX);
     *index = (struct csv_index){
         .budget = index->budget,
         .flat = index->flat,
         .flat_capacity = index->flat_capacity,
         .repaired = index->repaired,
         .repaired_capacity = index->repaired_capacity,
-        .column_count = input.column_count,
-        .stride = input.column_count,
+        .column_count = column_count,
+        .stride = column_count,
+        .scan = {.cursor = {.may_quote = 1}},
+        .row_ends = {.next = column_count},
     };
-    struct csv_scan scan = {.cursor = {.may_quote = 1}};
-    struct row_ends ends = {.next = input.column_count};
-    TRY(scan_all(index, input, &scan, &ends, err));
+}
 
-    index->record_count = scan.record_count;
-    index->line_count = scan.line_count;
-    index->has_quotes = scan.has_quotes;
-    if (!scan_is_table(&scan, &ends, input)) return index_repair(index, &scan, input, err);
-    index->positions = scan.positions;
-    index->row_count = (uint32_t)scan.record_count;
+status csv_index_advance(struct csv_index *index, struct csv_input input, enum csv_state *out_state,
+                         struct error *err)
+{
+    ASSERT(input.size <= CSV_CHUNK_LIMIT_BYTES);
+    TRY(scan_up_to(index, input, input.size - input.size % CSV_BLOCK_BYTES, err));
+    size_t scanned = index->scanned;
+    enum csv_state state = CSV_RECORD_START;
+    if (scanned > 0) state = csv_cursor_state(index->scan.cursor, input.bytes[scanned - 1]);
+    *out_state = csv_advance(state, input.bytes + scanned, input.size - scanned);
     return STATUS_OK;
+}
+
+status csv_index_finish(struct csv_index *index, struct csv_input input, struct error *err)
+{
+    ASSERT(input.size <= CSV_CHUNK_LIMIT_BYTES);
+    ASSERT(input.column_count == index->column_count);
+    ASSERT(input.size >= index->scanned);
+    TRY(scan_all(index, input, err));
+
+    const struct csv_scan *scan = &index->scan;
+    index->record_count = scan->record_count;
+    index->line_count = scan->line_count;
+    index->has_quotes = scan->has_quotes;
+    if (!scan_is_table(scan, &index->row_ends, input)) return index_repair(index, scan, input, err);
+    index->positions = scan->positions;
+    index->row_count = (uint32_t)scan->record_count;
+    return STATUS_OK;
+}
+
+status csv_index_build(struct csv_index *index, struct csv_input input, struct error *err)
+{
+    csv_index_begin(index, input.column_count);
+    return csv_index_finish(index, input, err);
 }
 
 void csv_index_done(struct csv_index *index)

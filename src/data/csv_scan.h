@@ -3,6 +3,10 @@
  *     struct csv_index index = {.budget = budget};
  *     csv_index_build* -> csv_index_done
  *
+ * or, when the end of the chunk is not known yet but its beginning can be looked at,
+ *
+ *     (csv_index_begin -> csv_index_advance -> csv_index_finish)* -> csv_index_done
+ *
  * Each build forgets the chunk before but keeps its memory, so that chunks of like size allocate
  * nothing. The grammar is csv_split.h's; values are read through csv_field.h.
  *
@@ -19,9 +23,17 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/csv_kernel.h"
+#include "data/csv_split.h"
 
 /* Positions are 32 bits, and the one before offset 0 is a position too. */
 #define CSV_CHUNK_LIMIT_BYTES ((size_t)UINT32_MAX - 1)
+
+/* The separators that end the rows of a table, as far as they have been looked at. */
+struct csv_row_ends {
+    size_t next;      /* Which separator ends the next row. */
+    unsigned differs; /* 0: each so far was an LF. */
+};
 
 struct csv_index {
     struct budget *budget; /* Borrowed; may be NULL. Set before the first build. */
@@ -48,6 +60,9 @@ struct csv_index {
     size_t flat_capacity;
     uint32_t *repaired; /* The well-formed rows of a chunk that has others. */
     size_t repaired_capacity;
+    struct csv_scan scan; /* While it is built, */
+    size_t scanned;       /* of so many bytes. */
+    struct csv_row_ends row_ends;
 };
 
 struct csv_input {
@@ -60,6 +75,15 @@ struct csv_input {
  * ends. There, what is left is a record, and a CR as its last byte belongs to the line end. An
  * empty line is a record of one empty field. An input that ends inside quotes is STATUS_INPUT. */
 MUST_USE status csv_index_build(struct csv_index *index, struct csv_input input, struct error *err);
+
+/* The same in steps. The bytes may be elsewhere in memory from step to step. */
+void csv_index_begin(struct csv_index *index, uint32_t column_count);
+/* `input` is the beginning of the chunk, cut anywhere. Gives the state there. */
+MUST_USE status csv_index_advance(struct csv_index *index, struct csv_input input,
+                                  enum csv_state *out_state, struct error *err);
+/* `input` is all of it. */
+MUST_USE status csv_index_finish(struct csv_index *index, struct csv_input input,
+                                 struct error *err);
 void csv_index_done(struct csv_index *index);
 
 /* Where the row begins; with csv_count_lines, its line number. */

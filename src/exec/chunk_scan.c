@@ -38,7 +38,8 @@ struct chunk_scan {
     struct budget *budget;
     struct arena arena;       /* Lives as long as the scan. */
     struct arena batch_arena; /* Unquoted texts. */
-    struct csv_index index;
+    struct csv_index own_index;
+    const struct csv_index *index; /* Of the current chunk: that one, or one it came with. */
     struct chunk chunk;
     uint32_t error_offset;
     struct chunk_tally tally;
@@ -128,7 +129,7 @@ status chunk_scan_create(const struct table *table, const bool *used, uint32_t f
         .column_count = table->schema.count,
         .field_limit = field_limit,
         .budget = budget,
-        .index = {.budget = budget},
+        .own_index = {.budget = budget},
     };
     arena_init(&scan->arena, budget);
     arena_init(&scan->batch_arena, budget);
@@ -144,7 +145,7 @@ status chunk_scan_create(const struct table *table, const bool *used, uint32_t f
 void chunk_scan_destroy(struct chunk_scan *scan)
 {
     if (scan == NULL) return;
-    csv_index_done(&scan->index);
+    csv_index_done(&scan->own_index);
     arena_done(&scan->batch_arena);
     arena_done(&scan->arena);
     memory_free(scan->budget, scan, sizeof *scan);
@@ -155,7 +156,7 @@ static struct chunk_fields scan_fields(struct chunk_scan *scan, uint32_t column,
                                        uint32_t count)
 {
     uint32_t file_column = scan->chunk.column_map[column];
-    const struct csv_index *index = &scan->index;
+    const struct csv_index *index = scan->index;
     return (struct chunk_fields){
         .bytes = scan->chunk.bytes,
         .positions = index->positions + (size_t)first_row * index->stride + file_column,
@@ -175,7 +176,7 @@ static status scan_check_lengths(struct chunk_scan *scan, struct error *err)
         const struct field *field = scan_field(scan, column);
         bool checked = field->not_null || field->type.kind != TYPE_TEXT;
         if (!checked && !scan->used[column]) continue;
-        struct chunk_fields fields = scan_fields(scan, column, 0, scan->index.row_count);
+        struct chunk_fields fields = scan_fields(scan, column, 0, scan->index->row_count);
         for (uint32_t row = 0; row < fields.count; row++) {
             struct text raw = chunk_field_raw(&fields, row);
             /* The quotes around a field are not part of it. */
@@ -216,15 +217,21 @@ status chunk_scan_begin(struct chunk_scan *scan, const struct chunk *chunk, stru
         ASSERT(chunk->column_map[column] < chunk->file_columns);
     }
     struct csv_input input = {chunk->bytes, chunk->size, chunk->file_columns};
-    status built = csv_index_build(&scan->index, input, err);
-    scan->error_offset = scan->index.unclosed_offset;
+    struct csv_index *index = chunk->index;
+    if (index == NULL) {
+        index = &scan->own_index;
+        csv_index_begin(index, input.column_count);
+    }
+    scan->index = index;
+    status built = csv_index_finish(index, input, err);
+    scan->error_offset = index->unclosed_offset;
     TRY(built);
 
-    scan->tally.record_count = scan->index.record_count;
-    scan->tally.line_count = scan->index.line_count;
+    scan->tally.record_count = scan->index->record_count;
+    scan->tally.line_count = scan->index->line_count;
     scan->tally.wrong_fields = (struct drop_count){
-        .count = scan->index.left_out_count,
-        .first_offset = scan->index.left_out_offset,
+        .count = scan->index->left_out_count,
+        .first_offset = scan->index->left_out_offset,
     };
     if (chunk->size > scan->field_limit) return scan_check_lengths(scan, err);
     return STATUS_OK;
@@ -238,7 +245,7 @@ uint32_t chunk_scan_error_offset(const struct chunk_scan *scan)
 static void scan_count(const struct chunk_scan *scan, struct drop_count *drops, uint32_t row)
 {
     if (drops->count++ == 0) {
-        drops->first_offset = csv_index_row_offset(&scan->index, scan->first_row + row);
+        drops->first_offset = csv_index_row_offset(scan->index, scan->first_row + row);
     }
 }
 
@@ -347,7 +354,7 @@ status chunk_scan_next(struct chunk_scan *scan, struct batch *out_batch,
 {
     do {
         scan->first_row += scan->row_count;
-        uint32_t left = scan->index.row_count - scan->first_row;
+        uint32_t left = scan->index->row_count - scan->first_row;
         scan->row_count = left < CHUNK_SCAN_ROWS ? left : CHUNK_SCAN_ROWS;
         if (scan->row_count == 0) {
             *out_more = false;

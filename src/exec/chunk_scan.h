@@ -28,6 +28,8 @@
 
 enum { CHUNK_SCAN_ROWS = 2048 };
 
+struct csv_index;
+
 /* Whole records of one file. */
 struct chunk {
     const char *bytes;
@@ -35,6 +37,8 @@ struct chunk {
     uint32_t file_columns;      /* Fields a record of this file has. */
     const uint32_t *column_map; /* Table column -> column in the file. */
     uint64_t offset;            /* Of the first byte in the file, for messages. */
+    /* Begun by whoever read the chunk, who owns it; NULL when nobody has looked at the bytes. */
+    struct csv_index *index;
 };
 
 struct drop_count {

@@ -238,6 +238,7 @@ static void *scan_thread(void *argument)
     status result = STATUS_OK;
     if (workers == NULL || outputs == NULL) result = error_memory(&err);
     if (result == STATUS_OK) result = chunk_reader_create(run->options.budget, &reader, &err);
+    if (result == STATUS_OK) chunk_reader_want_index(reader);
     if (result == STATUS_OK) result = scan_items(work, workers, reader, outputs, &arena, &err);
     if (result != STATUS_OK) local_run_fail(run, &err);
     for (uint32_t i = 0; workers != NULL && i < work->scan_count; i++) {

@@ -1,8 +1,10 @@
 /* table_files.c - headers first, then pieces whose reading overlaps and whose states form a chain.
  *
  * Reading is the slow part and needs no state, so it comes before the wait. Within the chain, only
- * csv_advance is done in turn, which for bytes without quotes is no more than a memchr. A piece is
- * read with some bytes more, since its last record nearly always ends there.
+ * csv_advance is done in turn, which for bytes without quotes is no more than a memchr. When nobody
+ * waits, as between a few threads is the rule, the index is made in its place, and the bytes are
+ * looked at once instead of twice. A piece is read with some bytes more, since its last record
+ * nearly always ends there.
  */
 #include "node/table_files.h"
 
@@ -346,6 +348,8 @@ struct chunk_reader {
     char *block;
     size_t capacity;
     size_t front; /* Bytes of the block before those that are read. */
+    bool wants_index;
+    struct csv_index index;
 };
 
 static char *reader_bytes(const struct chunk_reader *reader)
@@ -364,18 +368,32 @@ struct piece {
     size_t filled; /* and of what has been read from its start on. */
 };
 
+/* What became of it. */
+struct reading {
+    enum csv_state first; /* At the piece's start, */
+    enum csv_state last;  /* and at its end. */
+    size_t start;         /* Of the first record; the piece's size when none starts in it. */
+    bool has_index;
+};
+
 status chunk_reader_create(struct budget *budget, struct chunk_reader **out, struct error *err)
 {
     struct chunk_reader *reader = memory_alloc(budget, sizeof *reader);
     if (reader == NULL) return error_set(err, STATUS_MEMORY, "no memory to read files");
-    *reader = (struct chunk_reader){.budget = budget};
+    *reader = (struct chunk_reader){.budget = budget, .index = {.budget = budget}};
     *out = reader;
     return STATUS_OK;
+}
+
+void chunk_reader_want_index(struct chunk_reader *reader)
+{
+    reader->wants_index = true;
 }
 
 void chunk_reader_destroy(struct chunk_reader *reader)
 {
     if (reader == NULL) return;
+    csv_index_done(&reader->index);
     memory_free(reader->budget, reader->block, reader->capacity);
     memory_free(reader->budget, reader, sizeof *reader);
 }
@@ -450,9 +468,10 @@ static void piece_poison(const struct piece *piece)
     pthread_mutex_unlock(&piece->files->mutex);
 }
 
-/* Waits for the state at the piece's start. */
+/* Waits for the state at the piece's start, and tells whether others wait for the one at its end.
+ */
 static status piece_wait(const struct piece *piece, const atomic_bool *stopped,
-                         enum csv_state *out_state, struct error *err)
+                         enum csv_state *out_state, bool *out_hurry, struct error *err)
 {
     struct table_files *files = piece->files;
     const struct table_file *file = piece->file;
@@ -462,10 +481,13 @@ static status piece_wait(const struct piece *piece, const atomic_bool *stopped,
         given_up = files->stopped || file->poisoned_piece <= piece->number ||
                    (stopped != NULL && atomic_load(stopped));
         if (given_up) break;
+        files->waiting++;
         pthread_cond_wait(&files->changed, &files->mutex);
+        files->waiting--;
     }
     ASSERT(given_up || file->known_piece == piece->number);
     *out_state = file->state;
+    *out_hurry = files->waiting > 0;
     pthread_mutex_unlock(&files->mutex);
     if (given_up) return error_set(err, STATUS_CANCELLED, "reading was stopped");
     return STATUS_OK;
@@ -531,22 +553,39 @@ static size_t piece_first_record(const struct piece *piece, const char *bytes, e
     return csv_record_end(&state, bytes, piece->size);
 }
 
+/* The state at the piece's end, from the one at its start; by way of the index if it is wanted and
+ * nobody is kept waiting. */
+static status piece_advance(const struct piece *piece, struct chunk_reader *reader, bool hurry,
+                            struct reading *reading, struct error *err)
+{
+    size_t start = reading->start;
+    reading->has_index = reader->wants_index && !hurry && start < piece->size;
+    if (!reading->has_index) {
+        reading->last = csv_advance(reading->first, reader_bytes(reader), piece->size);
+        return STATUS_OK;
+    }
+    uint32_t column_count = piece->file->column_count;
+    struct csv_input input = {reader_bytes(reader) + start, piece->size - start, column_count};
+    csv_index_begin(&reader->index, column_count);
+    return csv_index_advance(&reader->index, input, &reading->last, err);
+}
+
 /* Reads the piece and passes the state on, from the one at its start to the one at its end. */
 static status piece_read(struct piece *piece, struct chunk_reader *reader,
-                         const atomic_bool *stopped, enum csv_state *out_first,
-                         enum csv_state *out_last, struct error *err)
+                         const atomic_bool *stopped, struct reading *reading, struct error *err)
 {
-    enum csv_state first = CSV_RECORD_START;
+    bool hurry = false;
     status result = piece_fill(piece, reader, piece->size + TAIL_BYTES, err);
-    if (result == STATUS_OK) result = piece_wait(piece, stopped, &first, err);
+    if (result == STATUS_OK) result = piece_wait(piece, stopped, &reading->first, &hurry, err);
+    if (result == STATUS_OK) {
+        reading->start = piece_first_record(piece, reader_bytes(reader), reading->first);
+        result = piece_advance(piece, reader, hurry, reading, err);
+    }
     if (result != STATUS_OK) {
         piece_poison(piece);
         return result;
     }
-    enum csv_state last = csv_advance(first, reader_bytes(reader), piece->size);
-    piece_hand_on(piece, last);
-    *out_first = first;
-    *out_last = last;
+    piece_hand_on(piece, reading->last);
     return STATUS_OK;
 }
 
@@ -577,13 +616,14 @@ status chunk_reader_read(struct chunk_reader *reader, struct table_files *files,
                          struct chunk *out_chunk, uint32_t *out_file, struct error *err)
 {
     struct piece piece = find_piece(files, chunk_number);
-    enum csv_state first = CSV_RECORD_START;
-    enum csv_state last = CSV_RECORD_START;
+    struct reading reading = {0};
     reader->front = 0;
-    TRY(piece_read(&piece, reader, stopped, &first, &last, err));
-    size_t start = piece_first_record(&piece, reader_bytes(reader), first);
+    TRY(piece_read(&piece, reader, stopped, &reading, err));
+    TRY(piece_cut(&piece, reader, reading.start, reading.last, bounded_limit(record_limit),
+                  out_chunk, err));
+    if (reading.has_index) out_chunk->index = &reader->index;
     *out_file = piece.file_number;
-    return piece_cut(&piece, reader, start, last, bounded_limit(record_limit), out_chunk, err);
+    return STATUS_OK;
 }
 
 status chunk_reader_read_on(struct chunk_reader *reader, struct table_files *files,

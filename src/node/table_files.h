@@ -65,6 +65,7 @@ struct table_files {
     uint64_t chunk_count;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
+    uint32_t waiting; /* Readers that wait for a state. */
     bool stopped;
     bool is_open;
 };
@@ -87,6 +88,9 @@ struct chunk_reader; /* One per thread; owns a buffer that grows to the longest 
 
 MUST_USE status chunk_reader_create(struct budget *budget, struct chunk_reader **out,
                                     struct error *err);
+/* From now on chunks may come with an index that is begun, which is to say when nobody has to wait
+ * for it. */
+void chunk_reader_want_index(struct chunk_reader *reader);
 /* Accepts NULL. */
 void chunk_reader_destroy(struct chunk_reader *reader);
 

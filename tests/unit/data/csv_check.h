@@ -12,6 +12,7 @@
 #include "data/csv_field.h"
 #include "data/csv_kernel.h"
 #include "data/csv_scan.h"
+#include "data/csv_split.h"
 #include "unit/data/csv_model.h"
 
 /* What the model says of one record. */
@@ -117,6 +118,20 @@ static inline void check_index(const struct csv_index *index, status result, str
     check_totals(index, input);
 }
 
+/* Builds the index in two steps, of which the first ends at `cut`, and checks it. */
+static inline void check_steps(struct csv_index *index, struct csv_input input, size_t cut,
+                               char *scratch)
+{
+    static struct error err;
+    enum csv_state state;
+    struct csv_input beginning = {input.bytes, cut, input.column_count};
+    csv_index_begin(index, input.column_count);
+    ASSERT(csv_index_advance(index, beginning, &state, &err) == STATUS_OK);
+    ASSERT(state == csv_advance(CSV_RECORD_START, input.bytes, cut));
+    status result = csv_index_finish(index, input, &err);
+    check_index(index, result, input, scratch);
+}
+
 /* Builds the index with every kernel and checks each. The index is reused. */
 static inline void check_all_kernels(struct csv_index *index, struct csv_input input, char *scratch)
 {
@@ -127,6 +142,7 @@ static inline void check_all_kernels(struct csv_index *index, struct csv_input i
         csv_kernel_use(kernels[i]);
         status result = csv_index_build(index, input, &err);
         check_index(index, result, input, scratch);
+        check_steps(index, input, input.size / 2, scratch);
     }
     csv_kernel_use(NULL);
 }

@@ -474,7 +474,10 @@ static status begin_example(struct example *example, uint32_t field_limit, uint3
     assert_int_equal(
         chunk_scan_create(&example->table, example->used, field_limit, NULL, &scan, &err),
         STATUS_OK);
-    struct chunk chunk = {example->bytes, example->size, example->file_columns, example->map, 0};
+    struct chunk chunk = {.bytes = example->bytes,
+                          .size = example->size,
+                          .file_columns = example->file_columns,
+                          .column_map = example->map};
     status result = chunk_scan_begin(scan, &chunk, &err);
     *out_offset = chunk_scan_error_offset(scan);
     chunk_scan_destroy(scan);
@@ -549,7 +552,8 @@ static void a_scan_without_memory_fails_and_leaks_nothing(void **state)
         example.table = (struct table){.name = TEXT_LITERAL("t"), .schema = {example.fields, 2}};
         struct budget budget = {0};
         struct chunk_scan *scan = NULL;
-        struct chunk chunk = {bytes, strlen(bytes), 2, example.map, 0};
+        struct chunk chunk = {
+            .bytes = bytes, .size = strlen(bytes), .file_columns = 2, .column_map = example.map};
         struct batch batch;
         struct selection selection;
         bool more;

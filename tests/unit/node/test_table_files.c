@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "base/random.h"
+#include "data/csv_scan.h"
 #include "io/file.h"
 #include "node/table_files.h"
 #include "unit/data/csv_model.h"
@@ -117,8 +118,31 @@ struct crew {
     atomic_bool stopped;
     uint32_t record_limit;
     bool is_slow;
+    bool wants_index;
+    atomic_uint_fast64_t indexed_count;
     atomic_int results[STATUS_INTERNAL + 1]; /* How many reads ended so. */
 };
+
+/* An index that was begun while the chunk was read ends as one that is made afterwards. */
+static void check_begun_index(const struct chunk *chunk)
+{
+    struct error own;
+    struct csv_index whole = {0};
+    struct csv_input input = {chunk->bytes, chunk->size, chunk->file_columns};
+    status expected = csv_index_build(&whole, input, &own);
+    if (csv_index_finish(chunk->index, input, &own) != expected) abort();
+    if (expected == STATUS_OK) {
+        /* Rows that share entries have one more behind the last. */
+        size_t shared = whole.row_count > 0 && whole.stride == whole.column_count;
+        size_t count = (size_t)whole.row_count * whole.stride + shared;
+        if (chunk->index->row_count != whole.row_count || chunk->index->stride != whole.stride ||
+            (count > 0 &&
+             memcmp(chunk->index->positions, whole.positions, count * sizeof(uint32_t)) != 0)) {
+            abort();
+        }
+    }
+    csv_index_done(&whole);
+}
 
 static void *read_all(void *argument)
 {
@@ -127,6 +151,7 @@ static void *read_all(void *argument)
     struct error own;
     struct chunk_reader *reader = NULL;
     if (chunk_reader_create(NULL, &reader, &own) != STATUS_OK) abort();
+    if (crew->wants_index) chunk_reader_want_index(reader);
     for (;;) {
         uint64_t number = atomic_fetch_add(&crew->next, 1);
         if (number >= crew->files->chunk_count) break;
@@ -146,15 +171,35 @@ static void *read_all(void *argument)
         char *copy = malloc(chunk.size + 1);
         if (copy == NULL) abort();
         if (chunk.size > 0) memcpy(copy, chunk.bytes, chunk.size);
+        if (chunk.index != NULL) {
+            atomic_fetch_add(&crew->indexed_count, 1);
+            check_begun_index(&chunk);
+        }
         crew->chunks[number] = (struct read_chunk){copy, chunk.size, chunk.offset, file};
     }
     chunk_reader_destroy(reader);
     return NULL;
 }
 
-static struct read_chunk *read_with(struct table_files *files, int thread_count)
+/* A thread alone keeps nobody waiting: it has an index of every chunk that is not empty. */
+static void check_indexed(const struct crew *crew, int thread_count)
 {
-    struct crew crew = {.files = files, .record_limit = NO_LIMIT, .is_slow = thread_count > 1};
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < crew->files->chunk_count; i++) {
+        count += crew->chunks[i].size > 0;
+    }
+    if (!crew->wants_index) count = 0;
+    uint64_t indexed_count = atomic_load(&crew->indexed_count);
+    assert_true(indexed_count <= count);
+    if (thread_count == 1) assert_int_equal(indexed_count, count);
+}
+
+static struct read_chunk *read_with(struct table_files *files, int thread_count, bool wants_index)
+{
+    struct crew crew = {.files = files,
+                        .record_limit = NO_LIMIT,
+                        .is_slow = thread_count > 1,
+                        .wants_index = wants_index};
     crew.chunks = calloc(files->chunk_count + 1, sizeof *crew.chunks);
     assert_non_null(crew.chunks);
     pthread_t threads[THREADS];
@@ -166,6 +211,7 @@ static struct read_chunk *read_with(struct table_files *files, int thread_count)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
     assert_int_equal(atomic_load(&crew.results[STATUS_OK]), files->chunk_count);
+    check_indexed(&crew, thread_count);
     return crew.chunks;
 }
 
@@ -197,7 +243,7 @@ static void check_table(uint32_t chunk_bytes, int thread_count)
     struct table_files files;
     static char scratch[MODEL_MAX];
     open_files(&files, chunk_bytes);
-    struct read_chunk *chunks = read_with(&files, thread_count);
+    struct read_chunk *chunks = read_with(&files, thread_count, chunk_bytes % 2 == 0);
     uint64_t chunk_count = 0;
     for (uint32_t i = 0; i < files.file_count; i++) {
         struct text bytes;
