@@ -121,14 +121,36 @@ static void append_text(struct buf *ends, struct buf *bytes, struct text text)
     buf_put(ends, &end, sizeof end);
 }
 
-static void append_texts(struct builder_column *out, const struct column *in,
-                         struct selection selection)
+static struct text text_or_empty(const struct column *in, uint32_t row)
 {
+    return column_is_null(in, row) ? (struct text){0} : in->texts[row];
+}
+
+/* Room for all texts is made first, so that each is no more than a copy. */
+static void append_texts(struct batch_builder *builder, struct builder_column *out,
+                         const struct column *in, struct selection selection)
+{
+    size_t total = 0;
     for (uint32_t i = 0; i < selection.count; i++) {
-        uint32_t row = selection_row(selection, i);
-        struct text text = column_is_null(in, row) ? (struct text){0} : in->texts[row];
-        append_text(&out->values, &out->bytes, text);
+        total += text_or_empty(in, selection_row(selection, i)).size;
     }
+    if (total > UINT32_MAX - out->bytes.size) {
+        builder->too_large = true;
+        out->bytes.failed = true;
+        return;
+    }
+    size_t ends_size = (size_t)selection.count * sizeof(uint32_t);
+    if (!buf_reserve(&out->bytes, total) || !buf_reserve(&out->values, ends_size)) return;
+    uint32_t *ends = (uint32_t *)(void *)(out->values.bytes + out->values.size);
+    uint32_t end = (uint32_t)out->bytes.size;
+    for (uint32_t i = 0; i < selection.count; i++) {
+        struct text text = text_or_empty(in, selection_row(selection, i));
+        if (text.size > 0) memcpy(out->bytes.bytes + end, text.bytes, text.size);
+        end += text.size;
+        ends[i] = end;
+    }
+    out->bytes.size = end;
+    out->values.size += ends_size;
 }
 
 static void append_lists(struct builder_column *out, const struct column *in,
@@ -172,7 +194,7 @@ void builder_append(struct batch_builder *builder, const struct batch *batch,
             append_bools(out, in, selection);
             break;
         case TYPE_TEXT:
-            append_texts(out, in, selection);
+            append_texts(builder, out, in, selection);
             break;
         case TYPE_LIST_TEXT:
         case TYPE_LIST_INT:

@@ -117,6 +117,30 @@ static void batches_may_have_more_columns_than_the_schema(void **state)
     arena_done(&arena);
 }
 
+/* Their bytes are never looked at, so that there need not be any. */
+static void texts_beyond_what_offsets_can_number_are_refused(void **state)
+{
+    (void)state;
+    static const char byte = 'x';
+    const struct text huge = {&byte, (uint32_t)1 << 31};
+    struct text texts[] = {{&byte, 1}, huge, huge};
+    struct column column = {.type = TYPE(TEXT), .texts = texts};
+    struct batch batch = {.row_count = 3, .column_count = 1, .columns = &column};
+    struct field field = {.type = TYPE(TEXT)};
+    struct batch_builder builder;
+    assert_true(builder_init(&builder, (struct schema){&field, 1}, NULL));
+    builder_append(&builder, &batch, (struct selection){NULL, 1});
+    assert_false(builder.failed);
+    builder_append(&builder, &batch, (struct selection){NULL, 3});
+    assert_true(builder.failed);
+    assert_true(builder.too_large);
+    builder_reset(&builder);
+    assert_false(builder.too_large);
+    builder_append(&builder, &batch, (struct selection){NULL, 1});
+    assert_false(builder.failed);
+    builder_done(&builder);
+}
+
 static void every_failing_allocation_is_reported_once(void **state)
 {
     (void)state;
@@ -157,6 +181,7 @@ int main(void)
         cmocka_unit_test(appended_rows_come_back_after_their_source_is_gone),
         cmocka_unit_test(nulls_are_kept_only_once_there_is_one),
         cmocka_unit_test(batches_may_have_more_columns_than_the_schema),
+        cmocka_unit_test(texts_beyond_what_offsets_can_number_are_refused),
         cmocka_unit_test(every_failing_allocation_is_reported_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
