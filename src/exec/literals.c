@@ -1,7 +1,7 @@
 /* literals.c - search of several literals at once.
  *
- * Three consecutive bytes are looked up in tables that say for which literals each may be the
- * first, second and third byte; where all three agree on a literal it is compared in full. A vector
+ * Four consecutive bytes are looked up in tables that say for which literals each may be the
+ * first, second, third and fourth; where all agree on a literal it is compared in full. A vector
  * of positions is tested at once: arm has an instruction that looks up five bits of every byte, x86
  * one for four bits, so both halves of a byte are looked up there and combined.
  */
@@ -120,10 +120,12 @@ static bool verify(const struct literals *literals, struct text text, uint32_t a
                    bool *in_out_unsure)
 {
     uint32_t item_count = (uint32_t)literals->count + literals->exotic_count;
-    for (uint32_t i = 0; i < item_count; i++) {
-        if ((bits >> i % 8 & 1) == 0 || !has_at(literals, text, at, literals->items[i])) continue;
-        if (i < literals->count) return true;
-        *in_out_unsure = true;
+    for (; bits != 0; bits &= bits - 1) {
+        for (uint32_t i = (uint32_t)__builtin_ctz(bits); i < item_count; i += 8) {
+            if (!has_at(literals, text, at, literals->items[i])) continue;
+            if (i < literals->count) return true;
+            *in_out_unsure = true;
+        }
     }
     return false;
 }
@@ -137,8 +139,9 @@ static bool search_from(const struct literals *literals, struct text text, uint3
     for (uint32_t at = start; at + literals->shortest <= text.size; at++) {
         uint32_t left = text.size - at;
         uint32_t bits = literals->probes[0][bytes[at]];
-        if (left > 1) bits &= literals->probes[1][bytes[at + 1]];
-        if (left > 2) bits &= literals->probes[2][bytes[at + 2]];
+        for (uint32_t place = 1; place < LITERALS_PROBES && place < left; place++) {
+            bits &= literals->probes[place][bytes[at + place]];
+        }
         if (UNLIKELY(bits != 0) && verify(literals, text, at, bits, in_out_unsure)) return true;
     }
     return false;
@@ -288,44 +291,62 @@ static bool search_vector(const struct literals *literals, struct text text, uin
 
 #else
 
+/* So many vectors of places are looked at together: whether there is anything in one is a question
+ * whose answer takes longer than the vector. The last ones of a text overlap. */
 enum { STRETCH_VECTORS = 4 };
 
-/* Some vectors of positions that are looked at together: whether there is anything in one is a
- * question whose answer takes longer than the vector. The last ones of a text overlap. */
-struct stretch {
-    uint32_t places[STRETCH_VECTORS];
-    vector bits[STRETCH_VECTORS]; /* Which literals may begin at each place. */
-};
-
-/* The tables one by one: compilers keep no array in registers. */
+/* Which literals may begin at each place. The tables one by one: compilers keep neither arrays nor
+ * structs of them in registers. */
 VECTOR_TARGET ALWAYS_INLINE vector probe(vector_table first, vector_table second,
-                                         vector_table third, const uint8_t *bytes)
+                                         vector_table third, vector_table fourth,
+                                         const uint8_t *bytes)
 {
-    vector bits = look_up(first, vector_load(bytes));
-    bits = vector_and(bits, look_up(second, vector_load(bytes + 1)));
-    return vector_and(bits, look_up(third, vector_load(bytes + 2)));
+    vector one = look_up(first, vector_load(bytes));
+    vector two = look_up(second, vector_load(bytes + 1));
+    vector three = look_up(third, vector_load(bytes + 2));
+    vector four = look_up(fourth, vector_load(bytes + 3));
+    return vector_and(vector_and(one, two), vector_and(three, four));
 }
 
-VECTOR_TARGET static bool verify_stretch(const struct literals *literals, struct text text,
-                                         const struct stretch *stretch, bool *in_out_unsure)
+static inline uint32_t place_of(uint32_t start, uint32_t number, uint32_t last)
 {
-    for (uint32_t i = 0; i < STRETCH_VECTORS; i++) {
-        uint8_t lanes[VECTOR_BYTES];
-        vector_store(lanes, stretch->bits[i]);
-        for (uint32_t first = 0; first < VECTOR_BYTES; first += sizeof(uint64_t)) {
-            uint64_t some;
-            memcpy(&some, lanes + first, sizeof some);
-            for (uint32_t j = first; some != 0; some >>= 8, j++) {
-                if ((some & 255) == 0) continue;
-                uint32_t at = stretch->places[i] + j;
-                if (verify(literals, text, at, some & 255, in_out_unsure)) return true;
-            }
+    uint32_t place = start + number * VECTOR_BYTES;
+    return place < last ? place : last;
+}
+
+static bool verify_lanes(const struct literals *literals, struct text text, uint32_t at,
+                         const uint8_t *lanes, bool *in_out_unsure)
+{
+    for (uint32_t first = 0; first < VECTOR_BYTES; first += sizeof(uint64_t)) {
+        uint64_t some;
+        memcpy(&some, lanes + first, sizeof some);
+        for (; some != 0; some &= ~((uint64_t)255 << (__builtin_ctzll(some) & 56))) {
+            uint32_t lane = first + (uint32_t)__builtin_ctzll(some) / 8;
+            if (verify(literals, text, at + lane, lanes[lane], in_out_unsure)) return true;
         }
     }
     return false;
 }
 
-/* Positions up to *out_next. The text has at least one vector of them. */
+/* Looks at a stretch again in which there is something. Out of line: it is rare, and would take the
+ * registers of what is not. */
+VECTOR_TARGET static __attribute__((noinline)) bool verify_stretch(const struct literals *literals,
+                                                                   struct text text, uint32_t start,
+                                                                   uint32_t last,
+                                                                   bool *in_out_unsure)
+{
+    const uint8_t *bytes = (const uint8_t *)text.bytes;
+    for (uint32_t i = 0; i < STRETCH_VECTORS; i++) {
+        uint32_t place = place_of(start, i, last);
+        uint8_t lanes[VECTOR_BYTES];
+        vector_store(lanes, probe(table_load(literals, 0), table_load(literals, 1),
+                                  table_load(literals, 2), table_load(literals, 3), bytes + place));
+        if (verify_lanes(literals, text, place, lanes, in_out_unsure)) return true;
+    }
+    return false;
+}
+
+/* Places up to *out_next. The text has at least one vector of them. */
 VECTOR_TARGET static bool search_vector(const struct literals *literals, struct text text,
                                         uint32_t *out_next, bool *in_out_unsure)
 {
@@ -333,23 +354,20 @@ VECTOR_TARGET static bool search_vector(const struct literals *literals, struct 
     const vector_table first = table_load(literals, 0);
     const vector_table second = table_load(literals, 1);
     const vector_table third = table_load(literals, 2);
+    const vector_table fourth = table_load(literals, 3);
     const uint32_t last = text.size - (VECTOR_BYTES + LITERALS_PROBES - 1);
     *out_next = last + VECTOR_BYTES;
-    uint32_t at = 0;
-    struct stretch stretch;
-    do {
-        for (uint32_t i = 0; i < STRETCH_VECTORS; i++) {
-            stretch.places[i] = at < last ? at : last;
-            stretch.bits[i] = probe(first, second, third, bytes + stretch.places[i]);
-            at += VECTOR_BYTES;
+    for (uint32_t at = 0; at < *out_next; at += STRETCH_VECTORS * VECTOR_BYTES) {
+        vector any = probe(first, second, third, fourth, bytes + place_of(at, 0, last));
+        for (uint32_t i = 1; i < STRETCH_VECTORS; i++) {
+            any =
+                vector_or(any, probe(first, second, third, fourth, bytes + place_of(at, i, last)));
         }
-        vector any = vector_or(vector_or(stretch.bits[0], stretch.bits[1]),
-                               vector_or(stretch.bits[2], stretch.bits[3]));
         if (UNLIKELY(vector_has_any(any)) &&
-            verify_stretch(literals, text, &stretch, in_out_unsure)) {
+            verify_stretch(literals, text, at, last, in_out_unsure)) {
             return true;
         }
-    } while (at < *out_next);
+    }
     return false;
 }
 

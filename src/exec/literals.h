@@ -14,7 +14,7 @@ enum {
     LITERALS_MAX = 8,
     LITERALS_EXOTIC = 2, /* U+017F and U+212A, which a caseless s or k also means. */
     LITERALS_BYTES_MAX = 512,
-    LITERALS_PROBES = 3
+    LITERALS_PROBES = 4 /* With three, every third text has something that looks like one. */
 };
 
 struct literals {
