@@ -30,7 +30,7 @@ ORACLE_LIMIT_S = 180
 FULL_LIMIT_S = 900
 # Of those that take half an hour of two idle cores: enough for a machine with other work.
 LONG_LIMIT_S = 3 * 3600
-FUZZ_S = 4
+FUZZ_S = 2
 FUZZ_FULL_S = 60
 SHOWN_LINES = 120
 
