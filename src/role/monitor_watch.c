@@ -380,10 +380,14 @@ void watch_take_over(struct watch *watch)
 void watch_adopt_stop(struct monitor_turn *turn, struct watch *watch, const struct watched *watched)
 {
     if (watch->state == WATCH_STOPPED) return;
-    bool is_another = watch->incarnation != 0 && watch->incarnation != watched->incarnation;
-    if (is_another && (is_alive(watch) || watch->incarnation > watched->incarnation)) return;
+    uint64_t stopped = watched->incarnation;
+    if (stopped == 0 && !is_alive(watch)) {
+        stopped = watch->incarnation; /* He has never heard it: his word is for the last one. */
+    }
+    bool is_another = watch->incarnation != 0 && watch->incarnation != stopped;
+    if (is_another && (is_alive(watch) || watch->incarnation > stopped)) return;
     if (is_being_started(watch)) watch->stops_next = watch->is_driven || watch->is_awaited;
-    stop_accept(turn, watch, watched->incarnation);
+    stop_accept(turn, watch, stopped);
 }
 
 void watch_adopt_want(struct monitor_turn *turn, struct watch *watch)

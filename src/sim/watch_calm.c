@@ -49,10 +49,13 @@ static bool is_able(const struct watch_process *monitor)
     return is_working(monitor) || !monitor->is_up;
 }
 
-static void mend_monitors(struct watch_cluster *cluster)
+/* Whoever has stopped too many of them starts some again, and so does the host where the last one
+ * was killed. False: there was no need. */
+static bool mend_monitors(struct watch_cluster *cluster)
 {
     uint32_t able_count = 0;
     bool has_working = false;
+    bool has_mended = false;
     for (uint32_t i = 0; i < cluster->settings.monitor_count; i++) {
         const struct watch_process *monitor = watch_monitor(cluster, i);
         able_count += is_able(monitor);
@@ -60,14 +63,16 @@ static void mend_monitors(struct watch_cluster *cluster)
     }
     for (uint32_t i = 0; i < cluster->settings.monitor_count; i++) {
         struct watch_process *monitor = watch_monitor(cluster, i);
-        if (has_working && able_count >= watch_majority(cluster)) return;
+        if (has_working && able_count >= watch_majority(cluster)) break;
         if (is_able(monitor) && (has_working || monitor->is_up)) continue;
         able_count += !is_able(monitor);
         has_working = true;
         monitor->stop_was_asked = false;
         watch_process_kill(monitor);
         watch_process_start(monitor);
+        has_mended = true;
     }
+    return has_mended;
 }
 
 /* ---- looking ---- */
@@ -101,7 +106,7 @@ static void check_leader(struct watch_cluster *cluster)
 
 /* The first one who is not as it should be, or NULL. */
 static const struct watch_process *find_unsettled(struct watch_cluster *cluster,
-                                                  const struct watch_process *leader)
+                                                  struct watch_process *leader)
 {
     for (uint32_t i = 0; i < cluster->process_count; i++) {
         const struct watch_process *process = &cluster->processes[i];
@@ -110,7 +115,7 @@ static const struct watch_process *find_unsettled(struct watch_cluster *cluster,
         bool is_up = is_working(process) && watched.state == WATCH_UP &&
                      watched.incarnation == process->incarnation;
         bool is_stopped = !process->is_up && watched.state == WATCH_STOPPED &&
-                          (process->stop_may_stand || process->stop_was_asked);
+                          (process->stop_was_asked || watch_stop_may_stand(process, leader));
         if (!is_up && !is_stopped) return process;
     }
     return NULL;
@@ -132,7 +137,7 @@ static uint64_t acts(const struct watch_cluster *cluster)
 
 /* All is well when it has been so for a while: what was missed or promised before may still come.
  */
-static void look_for_rest(struct watch_cluster *cluster, const struct watch_process *leader)
+static void look_for_rest(struct watch_cluster *cluster, struct watch_process *leader)
 {
     const struct watch_settings *settings = &cluster->settings;
     uint64_t now_ms = cluster->world.now_ms;
@@ -161,7 +166,7 @@ static void look_for_rest(struct watch_cluster *cluster, const struct watch_proc
     }
 }
 
-static void check_rest(struct watch_cluster *cluster, const struct watch_process *leader)
+static void check_rest(struct watch_cluster *cluster, struct watch_process *leader)
 {
     struct world *world = &cluster->world;
     if (leader == NULL) {
@@ -215,6 +220,8 @@ static void calm_timer(void *context, uint64_t number)
 {
     struct watch_cluster *cluster = context;
     uint64_t now_ms = cluster->world.now_ms;
+    /* What an operator wanted and what drivers were told before the last fault may come late. */
+    if (cluster->settled_ms == 0 && mend_monitors(cluster)) cluster->calm_ms = 0;
     if (cluster->calm_ms == 0 && watch_drives_are_done(cluster)) cluster->calm_ms = now_ms;
     note_majority(cluster);
     if (cluster->calm_ms != 0) {
@@ -250,6 +257,5 @@ void watch_calm_begin(struct watch_cluster *cluster)
         cluster->operators[i].tries_left = 0;
     }
     mend_network(cluster);
-    mend_monitors(cluster);
     calm_timer(cluster, 0);
 }

@@ -69,14 +69,16 @@ static void note_beat(struct watch_process *monitor, const struct watch_packet *
     sight->sequence = datagram->sequence;
     sight->heard_ms = now_ms;
     sight->progress = datagram->beat.progress;
-    bool is_wanted = datagram->beat.state < BEAT_STOPPING;
-    if (is_wanted && is_leading(monitor)) {
-        monitor->cluster->processes[packet->sender].stop_may_stand = false;
-    }
     if (datagram->beat.state >= BEAT_STOPPING) {
         sight->knows_stopped = true;
         sight->stopped_life = packet->sender_life;
     }
+}
+
+bool watch_stop_may_stand(const struct watch_process *process, struct watch_process *leader)
+{
+    return process->stopped_life != 0 &&
+           sight_of(leader, process->index)->node_life <= process->stopped_life;
 }
 
 /* Another monitor says that somebody is not stopped: whoever hears it may believe it. */

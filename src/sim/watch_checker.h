@@ -30,6 +30,9 @@ struct watch_order {
 void watch_check_heard(struct watch_process *monitor, const struct watch_packet *packet,
                        const struct datagram *datagram);
 void watch_check_stepped(struct watch_process *monitor);
+/* Whether it was stopped, and the leader has not heard a later life of it: who leads may have
+ * learned it from others, and others may know better than anybody who is left. */
+bool watch_stop_may_stand(const struct watch_process *process, struct watch_process *leader);
 void watch_check_effect(struct watch_process *monitor, const struct monitor_effect *effect);
 void watch_check_answer(struct watch_process *process, const struct watch_packet *packet,
                         const struct datagram *datagram, enum beater_answer answer);

@@ -419,7 +419,7 @@ void watch_process_kill(struct watch_process *process)
     cluster->report.crash_count++;
     process->is_up = false;
     process->was_stopped = process->state >= BEAT_STOPPING;
-    process->stop_may_stand |= process->was_stopped;
+    if (process->was_stopped) process->stopped_life = process->life;
     cluster->has_stops |= process->was_stopped;
     monitor_destroy(process->monitor);
     process->monitor = NULL;

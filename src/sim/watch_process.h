@@ -29,7 +29,7 @@ struct watch_process {
     bool is_hung;
     bool was_stopped;    /* On purpose, and has ended. */
     bool stop_was_asked; /* By an operator, at some time. */
-    bool stop_may_stand; /* It was stopped, and no leader must have heard it since. */
+    uint32_t stopped_life; /* The last one that was stopped; 0: none was. */
     uint32_t life;
     uint32_t port;
     uint64_t incarnation;
