@@ -350,6 +350,29 @@ static void stop_that_only_one_follower_knows_of_is_heard_by_the_next_leader(voi
     assert_int_equal(w1->drives, drives);
 }
 
+/* Followers start monitors too, and remember one that the leader has never heard. */
+static void stop_of_a_monitor_that_its_leader_never_heard_is_respected_by_all(void **state)
+{
+    (void)state;
+    struct thing *m1 = world_thing(&world, "m1");
+    struct thing *m3 = world_thing(&world, "m3");
+    m1->mood = DRIVER_FAILS;
+    thing_kill(&world, m1);
+    world_run(&world, 200);
+    thing_kill(&world, m3);
+    thing_start(&world, m3);
+    world_run(&world, 10000);
+    assert_string_equal(world_leader(&world)->name, "m3");
+    assert_int_equal(world_watched(&world, m3, "m1").incarnation, 0);
+    assert_int_not_equal(world_watched(&world, world_thing(&world, "m2"), "m1").incarnation, 0);
+    world_ask(&world, "m3", ASK_STOP, "m1");
+    m1->mood = DRIVER_WORKS;
+    uint32_t drives = m1->drives;
+    world_run(&world, 30000);
+    assert_false(m1->runs);
+    assert_int_equal(m1->drives, drives);
+}
+
 static void stop_during_a_restart_reaches_the_new_incarnation(void **state)
 {
     (void)state;
@@ -747,6 +770,7 @@ int main(void)
         WORLD_TEST(planned_stop_is_respected_until_the_node_is_started_by_hand),
         WORLD_TEST(operator_stops_a_node_through_the_leader_only),
         WORLD_TEST(stop_that_only_one_follower_knows_of_is_heard_by_the_next_leader),
+        WORLD_TEST(stop_of_a_monitor_that_its_leader_never_heard_is_respected_by_all),
         WORLD_TEST(stop_during_a_restart_reaches_the_new_incarnation),
         WORLD_TEST(stop_during_a_drive_that_fails_is_not_forgotten),
         WORLD_TEST(operator_that_kills_leaves_a_note),
