@@ -28,7 +28,8 @@ enum {
     /* When of the first rows so few share their key with another, there are some fifty thousand
      * keys or more: as many as a chunk has rows, and looking for the others' is in vain. */
     TRIAL_ROWS = 512,
-    TRIAL_SHARED = 3
+    TRIAL_SHARED = 3,
+    WORD_KEYS = 4, /* So many keys that are words are compared without a question for each. */
 };
 
 struct key_place {
@@ -232,12 +233,69 @@ static int64_t key_word(const struct column *column, uint32_t row)
     return word;
 }
 
-static bool record_matches(const struct group_table *table, const unsigned char *record,
-                           const struct batch *batch, const uint32_t *columns, uint32_t row)
+/* Where the keys of some rows are. */
+struct key_rows {
+    const struct batch *batch;
+    const uint32_t *columns;
+    bool are_words; /* There are one to WORD_KEYS, all integers of a kind, and none is NULL: */
+    const int64_t *words[WORD_KEYS];
+};
+
+static bool is_word(const struct column *column)
 {
+    switch ((enum type_kind)column->type.kind) {
+    case TYPE_INT:
+    case TYPE_DECIMAL:
+    case TYPE_DATE:
+    case TYPE_TIMESTAMP:
+        return column->nulls == NULL;
+    case TYPE_NULL:
+    case TYPE_BOOL:
+    case TYPE_DOUBLE:
+    case TYPE_TEXT:
+    case TYPE_LIST_TEXT:
+    case TYPE_LIST_INT:
+        break;
+    }
+    return false;
+}
+
+static struct key_rows key_rows_of(const struct group_table *table, const struct batch *batch,
+                                   const uint32_t *columns)
+{
+    struct key_rows keys = {.batch = batch, .columns = columns};
+    uint32_t count = table->grouping->key_count;
+    keys.are_words = count > 0 && count <= WORD_KEYS;
+    for (uint32_t i = 0; keys.are_words && i < count; i++) {
+        keys.are_words = is_word(&batch->columns[columns[i]]);
+        keys.words[i] = batch->columns[columns[i]].ints;
+    }
+    return keys;
+}
+
+/* Keys that are words stand one after the other behind the bytes for NULL, which are a word too. */
+static bool record_matches_words(const unsigned char *record, const struct key_rows *keys,
+                                 uint32_t key_count, uint32_t row)
+{
+    _Static_assert(WORD_KEYS <= sizeof(uint64_t), "a byte for each");
+    uint64_t difference;
+    memcpy(&difference, record + sizeof(uint64_t), sizeof difference);
+    for (uint32_t i = 0; i < key_count; i++) {
+        uint64_t word;
+        memcpy(&word, record + (2 + i) * sizeof(uint64_t), sizeof word);
+        difference |= word ^ (uint64_t)keys->words[i][row];
+    }
+    return difference == 0;
+}
+
+static bool record_matches(const struct group_table *table, const unsigned char *record,
+                           const struct key_rows *keys, uint32_t row)
+{
+    uint32_t key_count = table->grouping->key_count;
+    if (keys->are_words) return record_matches_words(record, keys, key_count, row);
     const unsigned char *nulls = record + sizeof(uint64_t);
-    for (uint32_t i = 0; i < table->grouping->key_count; i++) {
-        const struct column *column = &batch->columns[columns[i]];
+    for (uint32_t i = 0; i < key_count; i++) {
+        const struct column *column = &keys->batch->columns[keys->columns[i]];
         const void *key = record + table->keys[i].offset;
         bool is_null = column_is_null(column, row);
         if (is_null != (nulls[i] != 0)) return false;
@@ -256,12 +314,12 @@ static bool record_matches(const struct group_table *table, const unsigned char 
 }
 
 static bool record_fill(struct group_table *table, unsigned char *record, uint64_t hash,
-                        const struct batch *batch, const uint32_t *columns, uint32_t row)
+                        const struct key_rows *keys, uint32_t row)
 {
     memcpy(record, &hash, sizeof hash);
     unsigned char *nulls = record + sizeof hash;
     for (uint32_t i = 0; i < table->grouping->key_count; i++) {
-        const struct column *column = &batch->columns[columns[i]];
+        const struct column *column = &keys->batch->columns[keys->columns[i]];
         void *key = record + table->keys[i].offset;
         nulls[i] = column_is_null(column, row);
         if (nulls[i]) continue;
@@ -279,7 +337,7 @@ static bool record_fill(struct group_table *table, unsigned char *record, uint64
 }
 
 static unsigned char *find_or_add(struct group_table *table, uint64_t hash,
-                                  const struct batch *batch, const uint32_t *columns, uint32_t row)
+                                  const struct key_rows *keys, uint32_t row)
 {
     size_t mask = table->slot_count - 1;
     size_t place = hash & mask;
@@ -287,11 +345,11 @@ static unsigned char *find_or_add(struct group_table *table, uint64_t hash,
         uint64_t slot = table->slots[place];
         if (slot >> 32 != hash >> 32) continue;
         unsigned char *record = record_at(table, (uint32_t)slot - 1);
-        if (record_matches(table, record, batch, columns, row)) return record;
+        if (record_matches(table, record, keys, row)) return record;
     }
     unsigned char *record;
     if (!record_add(table, &record)) return NULL;
-    if (!record_fill(table, record, hash, batch, columns, row)) return NULL;
+    if (!record_fill(table, record, hash, keys, row)) return NULL;
     table->slots[place] = (hash >> 32 << 32) | table->group_count;
     if ((size_t)table->group_count * 2 > table->slot_count && !slots_grow(table)) return NULL;
     return record;
@@ -317,14 +375,14 @@ static bool find_records(struct group_table *table, const struct batch *batch,
                          const uint32_t *columns, struct selection selection)
 {
     const uint64_t *hashes = table->hashes;
+    const struct key_rows keys = key_rows_of(table, batch, columns);
     key_hash(batch, columns, table->grouping->key_count, selection, table->hashes);
     for (uint32_t i = 0; i < selection.count; i++) {
         if (i % ROWS_AHEAD == 0 && table->slot_count > FAR_SLOTS) {
             uint32_t left = selection.count - i;
             ask_ahead(table, hashes + i, left < ROWS_AHEAD ? left : ROWS_AHEAD);
         }
-        table->records[i] =
-            find_or_add(table, hashes[i], batch, columns, selection_row(selection, i));
+        table->records[i] = find_or_add(table, hashes[i], &keys, selection_row(selection, i));
         if (table->records[i] == NULL) return false;
     }
     return true;
