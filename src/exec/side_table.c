@@ -12,6 +12,8 @@ enum {
     SIEVE_RANGE_PER_ROW = 1024,   /* By value: how thinly keys may be spread over their range, */
     SIEVE_RANGE_ALWAYS = 1 << 20, /* a range that is always narrow enough (128 KiB of bits), */
     SIEVE_RANGE_MOST = 1 << 27,   /* and the widest. */
+    SIFT_TRIAL_ROWS = 256,        /* When of the first rows */
+    SIFT_TRIAL_LEFT = 192,        /* so many get through, the others need not ask. */
     PROBE_AHEAD = 8,
     FAR_SLOTS = 1 << 12,
 };
@@ -326,17 +328,31 @@ static uint32_t sift_values(const struct side_table *table, const struct column 
     return kept;
 }
 
-static uint32_t sift_hashes(const struct side_table *table, struct side_probe *probe)
+/* Moves those of the rows from `first` to `end` that are in the sieve to place `count` and behind;
+ * returns how many there are then. */
+static uint32_t sift_some(const struct side_table *table, struct side_probe *probe, uint32_t first,
+                          uint32_t end, uint32_t count)
 {
     const struct key_sieve sieve = table->sieve;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < probe->count; i++) {
+    for (uint32_t i = first; i < end; i++) {
         uint64_t hash = probe->hashes[i];
         probe->rows[count] = probe->rows[i];
         probe->hashes[count] = hash;
         count += (uint32_t)bit_get(sieve.bits, sieve_place(&sieve, hash));
     }
     return count;
+}
+
+/* A sieve that nearly all rows get through costs as much as it could spare. */
+static uint32_t sift_hashes(const struct side_table *table, struct side_probe *probe)
+{
+    uint32_t trial = probe->count < SIFT_TRIAL_ROWS ? probe->count : SIFT_TRIAL_ROWS;
+    uint32_t count = sift_some(table, probe, 0, trial, 0);
+    if (count < SIFT_TRIAL_LEFT) return sift_some(table, probe, trial, probe->count, count);
+    uint32_t rest = probe->count - trial;
+    memmove(probe->rows + count, probe->rows + trial, rest * sizeof *probe->rows);
+    memmove(probe->hashes + count, probe->hashes + trial, rest * sizeof *probe->hashes);
+    return count + rest;
 }
 
 /* The row that a hash's first slot names, if it is not another hash's. */

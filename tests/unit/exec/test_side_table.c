@@ -6,6 +6,8 @@
  */
 #include "unit/test.h"
 
+#include <stdio.h>
+
 #include "exec/key_hash.h"
 #include "exec/side_table.h"
 #include "unit/data/random_rows.h"
@@ -213,10 +215,68 @@ static void the_first_and_last_key_of_a_range_are_in_the_sieve(void **state)
     arena_done(&arena);
 }
 
+/* Texts, so that the sieve is one by hash. Of the first rows so many have a partner; of the others
+ * all, or none. */
+static void check_sifted(const struct side_table *table, uint32_t row_count, uint32_t partners,
+                         bool others_have)
+{
+    enum { TRIAL = 256, LENGTH = 16 };
+    static struct side_probe probe;
+    static char bytes[SIDE_PROBE_ROWS][LENGTH];
+    static struct text asked[SIDE_PROBE_ROWS];
+    uint32_t side_count = table->rows.row_count;
+    for (uint32_t row = 0; row < row_count; row++) {
+        bool has = row < TRIAL ? row < partners : others_have;
+        int size = snprintf(bytes[row], LENGTH, "%s%u", has ? "key" : "none", row % side_count);
+        asked[row] = (struct text){bytes[row], (uint32_t)size};
+    }
+    struct column column = {.type = TYPE(TEXT), .texts = asked};
+    struct batch batch = {.row_count = row_count, .column_count = 1, .columns = &column};
+    uint32_t key = 0;
+    side_table_probe(table, &batch, &key, (struct selection){NULL, row_count}, &probe);
+    uint32_t found = 0;
+    for (uint32_t row = 0; row < row_count; row++) {
+        if (bytes[row][0] != 'k') continue;
+        assert_true(found < probe.count);
+        assert_int_equal(probe.rows[found], row);
+        assert_int_equal(probe.found[found], row % side_count);
+        found++;
+    }
+    assert_int_equal(found, probe.count);
+}
+
+static void rows_find_their_partners_whether_they_are_sifted_or_not(void **state)
+{
+    (void)state;
+    enum { SIDE_ROWS = 5000, LENGTH = 16 };
+    static char bytes[SIDE_ROWS][LENGTH];
+    static struct text keys[SIDE_ROWS];
+    for (uint32_t row = 0; row < SIDE_ROWS; row++) {
+        int size = snprintf(bytes[row], LENGTH, "key%u", row);
+        keys[row] = (struct text){bytes[row], (uint32_t)size};
+    }
+    struct arena arena = {0};
+    struct error err;
+    struct column built = {.type = TYPE(TEXT), .texts = keys};
+    struct batch rows = {.row_count = SIDE_ROWS, .column_count = 1, .columns = &built};
+    struct side_table table;
+    assert_int_equal(side_table_build(&table, rows, 1, &arena, &err), STATUS_OK);
+    assert_false(table.sieve.by_value);
+    static const uint32_t row_counts[] = {0, 1, 191, 192, 255, 256, 257, 300, SIDE_PROBE_ROWS};
+    for (size_t i = 0; i < sizeof row_counts / sizeof row_counts[0]; i++) {
+        for (uint32_t partners = 0; partners <= 256; partners += 8) {
+            check_sifted(&table, row_counts[i], partners, false);
+            check_sifted(&table, row_counts[i], partners, true);
+        }
+    }
+    arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_and_last_key_of_a_range_are_in_the_sieve),
+        cmocka_unit_test(rows_find_their_partners_whether_they_are_sifted_or_not),
         cmocka_unit_test(every_key_type_finds_its_rows_in_order),
         cmocka_unit_test(several_keys_must_all_be_equal),
         cmocka_unit_test(without_keys_every_row_is_a_partner),
