@@ -3,6 +3,7 @@
 #include "exec/side_table.h"
 
 #include "base/assert.h"
+#include "base/hash.h"
 #include "exec/key_hash.h"
 #include "plan/plan.h"
 
@@ -44,15 +45,18 @@ static uint64_t text_word(struct text text)
     return word;
 }
 
-/* Different for different keys; not for texts that are too long. */
-static uint64_t key_word(const struct column *keys, uint32_t row)
-{
-    return keys->type.kind == TYPE_TEXT ? text_word(keys->texts[row]) : (uint64_t)keys->ints[row];
-}
-
 static bool fits_word(const struct column *keys, uint32_t row)
 {
-    return keys->type.kind != TYPE_TEXT || keys->texts[row].size <= WORD_TEXT_MAX;
+    return keys->texts[row].size <= WORD_TEXT_MAX;
+}
+
+/* Other words have other hashes: both steps of hash_u64 can be undone. So it stands for the key. A
+ * text that is too long, or NULL, gets that of a word which no text has. */
+static uint64_t word_hash(const struct column *keys, uint32_t row)
+{
+    if (keys->type.kind != TYPE_TEXT) return hash_u64((uint64_t)keys->ints[row]);
+    bool has_word = !column_is_null(keys, row) && fits_word(keys, row);
+    return hash_u64(has_word ? text_word(keys->texts[row]) : UINT64_MAX);
 }
 
 static bool find_words(const struct batch *rows, uint32_t key_count)
@@ -66,6 +70,20 @@ static bool find_words(const struct batch *rows, uint32_t key_count)
     return true;
 }
 
+/* The hashes by which the table knows its keys. */
+static void hash_keys(const struct side_table *table, const struct batch *batch,
+                      const uint32_t *columns, struct selection selection, uint64_t *out)
+{
+    if (!table->has_words) {
+        key_hash(batch, columns, table->key_count, selection, out);
+        return;
+    }
+    const struct column *keys = &batch->columns[columns[0]];
+    for (uint32_t i = 0; i < selection.count; i++) {
+        out[i] = word_hash(keys, selection_row(selection, i));
+    }
+}
+
 /* ---- building ---- */
 
 static void insert(const struct side_table *table, struct side_slot *slots, uint32_t *next,
@@ -76,7 +94,7 @@ static void insert(const struct side_table *table, struct side_slot *slots, uint
         uint64_t tag = slots[place].tag;
         if (tag == 0) {
             slots[place].tag = (hash >> 32 << 32) | (row + 1);
-            if (table->has_words) slots[place].word = key_word(&table->rows.columns[0], row);
+            slots[place].hash = hash;
             return;
         }
         uint32_t other = (uint32_t)tag - 1;
@@ -187,7 +205,7 @@ status side_table_build(struct side_table *table, struct batch rows, uint32_t ke
         for (uint32_t i = 0; i < count; i++) {
             slice[i] = end - 1 - i;
         }
-        key_hash(&table->rows, columns, key_count, (struct selection){slice, count}, hashes);
+        hash_keys(table, &table->rows, columns, (struct selection){slice, count}, hashes);
         for (uint32_t i = 0; i < count; i++) {
             next[slice[i]] = ROW_NONE;
             if (key_has_null(&table->rows, columns, key_count, slice[i])) continue;
@@ -285,7 +303,16 @@ status side_table_find_twins(struct side_table *table, const struct twin_set *se
 
 /* ---- finding ---- */
 
-uint32_t side_table_find(const struct side_table *table, uint64_t hash, const struct batch *batch,
+static uint32_t find_hash(const struct side_table *table, uint64_t hash)
+{
+    size_t mask = table->slot_count - 1;
+    for (size_t place = hash & mask; table->slots[place].tag != 0; place = (place + 1) & mask) {
+        if (table->slots[place].hash == hash) return (uint32_t)table->slots[place].tag - 1;
+    }
+    return ROW_NONE;
+}
+
+static uint32_t find_key(const struct side_table *table, uint64_t hash, const struct batch *batch,
                          const uint32_t *columns, uint32_t row)
 {
     size_t mask = table->slot_count - 1;
@@ -301,6 +328,14 @@ uint32_t side_table_find(const struct side_table *table, uint64_t hash, const st
         return key_has_null(batch, columns, table->key_count, row) ? ROW_NONE : found;
     }
     return ROW_NONE;
+}
+
+uint32_t side_table_find(const struct side_table *table, uint64_t hash, const struct batch *batch,
+                         const uint32_t *columns, uint32_t row)
+{
+    if (!table->has_words) return find_key(table, hash, batch, columns, row);
+    const struct column *keys = &batch->columns[columns[0]];
+    return column_is_null(keys, row) ? ROW_NONE : find_hash(table, word_hash(keys, row));
 }
 
 /* ---- many rows at once ---- */
@@ -379,17 +414,6 @@ ALWAYS_INLINE void ask_ahead(const struct side_table *table, const struct side_p
     if (is_text && named != ROW_NONE) __builtin_prefetch(keys->texts[named].bytes);
 }
 
-static uint32_t find_word(const struct side_table *table, uint64_t hash, uint64_t word)
-{
-    size_t mask = table->slot_count - 1;
-    for (size_t place = hash & mask; table->slots[place].tag != 0; place = (place + 1) & mask) {
-        if (table->slots[place].tag >> 32 == hash >> 32 && table->slots[place].word == word) {
-            return (uint32_t)table->slots[place].tag - 1;
-        }
-    }
-    return ROW_NONE;
-}
-
 /* Looks up the probe's rows. */
 static void find_all(const struct side_table *table, const struct batch *batch,
                      const uint32_t *columns, struct side_probe *probe)
@@ -403,12 +427,11 @@ static void find_all(const struct side_table *table, const struct batch *batch,
         uint64_t hash = probe->hashes[i];
         uint32_t row = probe->rows[i];
         if (table->has_words) {
-            const struct column *keys = &batch->columns[columns[0]];
-            bool is_there = !column_is_null(keys, row) && fits_word(keys, row);
-            probe->found[i] = is_there ? find_word(table, hash, key_word(keys, row)) : ROW_NONE;
+            bool is_null = column_is_null(&batch->columns[columns[0]], row);
+            probe->found[i] = is_null ? ROW_NONE : find_hash(table, hash);
         } else {
             if (is_far) ask_ahead(table, probe, i);
-            probe->found[i] = side_table_find(table, hash, batch, columns, row);
+            probe->found[i] = find_key(table, hash, batch, columns, row);
         }
     }
 }
@@ -422,7 +445,7 @@ void side_table_probe_all(const struct side_table *table, const struct batch *ba
         out->rows[i] = selection_row(selection, i);
     }
     out->count = selection.count;
-    key_hash(batch, columns, table->key_count, selection, out->hashes);
+    hash_keys(table, batch, columns, selection, out->hashes);
     find_all(table, batch, columns, out);
 }
 
@@ -432,13 +455,13 @@ void side_table_probe(const struct side_table *table, const struct batch *batch,
     ASSERT(selection.count <= SIDE_PROBE_ROWS);
     if (table->sieve.by_value) {
         out->count = sift_values(table, &batch->columns[columns[0]], selection, out->rows);
-        key_hash(batch, columns, 1, (struct selection){out->rows, out->count}, out->hashes);
+        hash_keys(table, batch, columns, (struct selection){out->rows, out->count}, out->hashes);
     } else {
         for (uint32_t i = 0; i < selection.count; i++) {
             out->rows[i] = selection_row(selection, i);
         }
         out->count = selection.count;
-        key_hash(batch, columns, table->key_count, selection, out->hashes);
+        hash_keys(table, batch, columns, selection, out->hashes);
         out->count = sift_hashes(table, out);
     }
     find_all(table, batch, columns, out);

@@ -22,7 +22,7 @@ struct key_sieve {
 
 struct side_slot {
     uint64_t tag;  /* hash's upper half << 32 | row + 1; 0: free */
-    uint64_t word; /* The key itself, where `has_words`: it need not be looked at elsewhere. */
+    uint64_t hash; /* Where `has_words`, no other key has it: none needs to be looked at. */
 };
 
 struct side_table {
@@ -56,7 +56,8 @@ MUST_USE status side_table_build(struct side_table *table, struct batch rows, ui
 MUST_USE status side_table_find_twins(struct side_table *table, const struct twin_set *sets,
                                       uint32_t set_count, struct arena *arena, struct error *err);
 
-/* The first row whose key equals that of `row`, or ROW_NONE; go on with table->next. */
+/* The first row whose key equals that of `row`, or ROW_NONE; go on with table->next. The hash is
+ * key_hash's. */
 uint32_t side_table_find(const struct side_table *table, uint64_t hash, const struct batch *batch,
                          const uint32_t *columns, uint32_t row);
 
