@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/error.h"
 #include "base/text.h"
 
 #if defined(__aarch64__)
@@ -69,12 +70,21 @@ static inline uint32_t second_place(struct text needle)
     return place;
 }
 
+/* Long ones in steps: with a call in it, the search would save registers for each text. */
+static inline bool is_at(const char *bytes, struct text needle)
+{
+    if (LIKELY(needle.size <= 16)) return text_bytes_equal(bytes, needle.bytes, needle.size);
+    uint32_t last = needle.size - 16;
+    for (uint32_t done = 0; done < last; done += 16) {
+        if (!text_bytes_equal(bytes + done, needle.bytes + done, 16)) return false;
+    }
+    return text_bytes_equal(bytes + last, needle.bytes + last, 16);
+}
+
 static const char *find_by_byte(const char *bytes, const char *end, struct text needle)
 {
     for (; bytes < end; bytes++) {
-        if (bytes[0] == needle.bytes[0] && text_bytes_equal(bytes, needle.bytes, needle.size)) {
-            return bytes;
-        }
+        if (bytes[0] == needle.bytes[0] && is_at(bytes, needle)) return bytes;
     }
     return NULL;
 }
@@ -95,7 +105,7 @@ const char *text_find(struct text text, struct text needle)
         for (; mask != 0; mask &= mask - 1) {
             const char *at = block + (uint32_t)__builtin_ctzll(mask) / MASK_STEP;
             if (at >= end) return NULL;
-            if (text_bytes_equal(at, needle.bytes, needle.size)) return at;
+            if (is_at(at, needle)) return at;
         }
         if (end - block <= BLOCK_BYTES) return NULL;
         block = last - block < BLOCK_BYTES ? last : block + BLOCK_BYTES;
