@@ -17,8 +17,9 @@
 #include <immintrin.h>
 #endif
 
-static const struct text exotic_letters[LITERALS_EXOTIC] = {TEXT_INIT("\xc5\xbf"),
-                                                            TEXT_INIT("\xe2\x84\xaa")};
+/* What is neither ASCII nor another case of any other letter. */
+static const struct text exotic_s = TEXT_INIT("\xc5\xbf");
+static const struct text exotic_k = TEXT_INIT("\xe2\x84\xaa");
 
 static inline char lower(char c)
 {
@@ -68,7 +69,7 @@ static void put_item(struct literals *out, struct text item)
     if (number == 0 || item.size < out->shortest) out->shortest = item.size;
 }
 
-static bool add_item(struct literals *out, struct text item, uint32_t *used, bool *has_exotic)
+static bool add_item(struct literals *out, struct text item, uint32_t *used)
 {
     if (item.size == 0 || out->count == LITERALS_MAX) return false;
     char *copy = out->bytes + *used;
@@ -76,11 +77,38 @@ static bool add_item(struct literals *out, struct text item, uint32_t *used, boo
         char c = item.bytes[i];
         if (!is_plain(c)) return false;
         copy[i] = out->any_case ? lower(c) : c;
-        *has_exotic |= out->any_case && (copy[i] == 's' || copy[i] == 'k');
     }
     put_item(out, (struct text){copy, item.size});
     out->count++;
     *used += item.size;
+    return true;
+}
+
+static bool put_exotic(struct literals *out, struct text letter, struct text rest)
+{
+    if (out->exotic_count == LITERALS_EXOTIC) return false;
+    char *bytes = out->exotic_bytes[out->exotic_count];
+    uint32_t rest_size = LITERALS_EXOTIC_BYTES - letter.size;
+    if (rest_size > rest.size) rest_size = rest.size;
+    memcpy(bytes, letter.bytes, letter.size);
+    memcpy(bytes + letter.size, rest.bytes, rest_size);
+    put_item(out, (struct text){bytes, letter.size + rest_size});
+    out->exotic_count++;
+    return true;
+}
+
+/* A match that has exotic letters has, behind the last of them, what the literal has there: with
+ * that they are seldom taken for something else. */
+static bool add_exotic(struct literals *out)
+{
+    for (uint32_t i = 0; out->any_case && i < out->count; i++) {
+        struct text item = out->items[i];
+        for (uint32_t at = 0; at < item.size; at++) {
+            if (item.bytes[at] != 's' && item.bytes[at] != 'k') continue;
+            struct text rest = {item.bytes + at + 1, item.size - at - 1};
+            if (!put_exotic(out, item.bytes[at] == 's' ? exotic_s : exotic_k, rest)) return false;
+        }
+    }
     return true;
 }
 
@@ -90,18 +118,16 @@ bool literals_parse(struct literals *out, struct text pattern, bool any_case)
     if (pattern.size == 0 || pattern.size > LITERALS_BYTES_MAX) return false;
     uint32_t used = 0;
     uint32_t start = 0;
-    bool has_exotic = false;
     for (uint32_t i = 0; i <= pattern.size; i++) {
         if (i < pattern.size && pattern.bytes[i] != '|') continue;
-        struct text item = {pattern.bytes + start, i - start};
-        if (!add_item(out, item, &used, &has_exotic)) return false;
+        if (!add_item(out, (struct text){pattern.bytes + start, i - start}, &used)) return false;
         start = i + 1;
     }
-    for (uint32_t i = 0; has_exotic && i < LITERALS_EXOTIC; i++) {
-        put_item(out, exotic_letters[i]);
-        out->exotic_count++;
-    }
-    return true;
+    if (add_exotic(out)) return true;
+    /* Too many: the letters alone. */
+    out->exotic_count = 0;
+    return put_exotic(out, exotic_s, (struct text){"", 0}) &&
+           put_exotic(out, exotic_k, (struct text){"", 0});
 }
 
 static bool has_at(const struct literals *literals, struct text text, uint32_t at, struct text item)

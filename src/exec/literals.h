@@ -12,18 +12,20 @@
 
 enum {
     LITERALS_MAX = 8,
-    LITERALS_EXOTIC = 2, /* U+017F and U+212A, which a caseless s or k also means. */
+    LITERALS_EXOTIC = 16,      /* At most so many items for what a caseless s or k also means, */
+    LITERALS_EXOTIC_BYTES = 5, /* U+017F or U+212A, each with some of what follows. */
     LITERALS_BYTES_MAX = 512,
     LITERALS_PROBES = 4 /* With three, every third text has something that looks like one. */
 };
 
 struct literals {
     uint8_t count;
-    uint8_t exotic_count; /* Behind the others: looked for when some literal has an s or k. */
+    uint8_t exotic_count; /* Behind the others. */
     bool any_case;
     uint32_t shortest;
     struct text items[LITERALS_MAX + LITERALS_EXOTIC]; /* In `bytes`; lower-case when any_case. */
     char bytes[LITERALS_BYTES_MAX];
+    char exotic_bytes[LITERALS_EXOTIC][LITERALS_EXOTIC_BYTES];
     /* Bit j % 8 of entry b: item j may have byte b at this place. By whole byte, by halves (the
      * conjunction of both halves' entries counts), and by the lower five bits, which letters of
      * either case have in common; the latter two are what vectors can look up. */

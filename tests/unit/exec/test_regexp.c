@@ -189,6 +189,7 @@ static const char *const literal_patterns[] = {
     "zz top|x-y_z|a:b",
     "s",
     "one|two|three|four|five|six|seven|eight",
+    "ssssssss|kkkkkkkk|sk",
 };
 
 static void put(char *out, size_t *size, size_t limit, const char *bytes, size_t count)
@@ -275,7 +276,7 @@ static void literals_are_found_anywhere_in_long_texts(void **state)
             assert_int_equal(literals_search(&literals, text), LITERALS_FOUND);
             value[at + 4] = (char)0xe9;
             assert_int_equal(literals_search(&literals, text), LITERALS_NONE);
-            memcpy(value + at, "\xe2\x84\xaa", 3);
+            memcpy(value + at, "\xc5\xbftUd", 5);
             assert_int_equal(literals_search(&literals, text), LITERALS_UNSURE);
             memset(value + at, 't', sizeof word - 1);
         }
@@ -324,14 +325,23 @@ static void a_letter_beyond_ascii_leaves_the_answer_open(void **state)
         const char *pattern, *options, *value;
         enum literals_answer answer;
     } cases[] = {
-        {"sky", "i", "some \xc5\xbf there, and a long enough text", LITERALS_UNSURE},
-        {"sky", "i", "\xe2\x84\xaa", LITERALS_UNSURE},
+        {"sky", "i", "some \xc5\xbfky there, and a long enough text", LITERALS_UNSURE},
+        {"sky", "i", "some \xc5\xbfKY there, and a long enough text", LITERALS_UNSURE},
+        {"sky", "i", "s\xe2\x84\xaay", LITERALS_UNSURE},
+        {"sky", "i", "\xc5\xbf\xe2\x84\xaaY", LITERALS_UNSURE},
+        {"ask", "i", "a\xc5\xbf\xe2\x84\xaa", LITERALS_UNSURE},
+        {"sky", "i", "some \xc5\xbf there, and a long enough text", LITERALS_NONE},
         {"sky", "i", "some \xe2\x80\x94 there, and a long enough text", LITERALS_NONE},
-        {"sky", "i", "\xc5\xbf first, then a blue Sky in the same text", LITERALS_FOUND},
-        {"sky", "", "some \xc5\xbf there, and a long enough text", LITERALS_NONE},
+        {"sky", "i", "\xc5\xbfky first, then a blue Sky in the same text", LITERALS_FOUND},
+        {"sky", "", "some \xc5\xbfky there, and a long enough text", LITERALS_NONE},
         {"moon", "i", "some \xc5\xbf there, and a long enough text", LITERALS_NONE},
-        {"one|two|three|four|five|six|seven|eight", "i", "eleven is not there, but \xc5\xbf is",
+        {"one|two|three|four|five|six|seven|eight", "i",
+         "not there, but \xc5\xbf"
+         "even is",
          LITERALS_UNSURE},
+        /* Too many of them: the letter alone is enough. */
+        {"ssssssss|kkkkkkkk|sk", "i", "\xc5\xbf", LITERALS_UNSURE},
+        {"ssssssss|kkkkkkkk|sk", "i", "\xe2\x84\xaa, and a long enough text", LITERALS_UNSURE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct literals literals;
