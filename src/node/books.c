@@ -179,6 +179,20 @@ status books_check_fold(const struct books_source *source, const struct fold *fo
     return STATUS_OK;
 }
 
+/* A worker that has lost its disk makes everything anew, its account too: what was fetched from it
+ * before must be the same. */
+static status check_answer(const struct books_source *source, uint32_t query, struct error *err)
+{
+    if (ends_agree(&source->account->given[query], &source->account->taken[query])) {
+        return STATUS_OK;
+    }
+    return error_set(
+        err, STATUS_INTERNAL,
+        "the books don't balance: query %.*s: the answer that came is not the one that was made; "
+        "there is no answer, please report this",
+        TEXT_ARGS(source->plan->queries[query].name));
+}
+
 status books_check(const struct books_source *source, struct error *err)
 {
     for (uint32_t i = 0; i < source->plan->fold_count; i++) {
@@ -186,6 +200,9 @@ status books_check(const struct books_source *source, struct error *err)
     }
     for (uint32_t i = 0; i < source->plan->table_count; i++) {
         TRY(check_table(source, i, err));
+    }
+    for (uint32_t i = 0; i < source->plan->query_count; i++) {
+        TRY(check_answer(source, i, err));
     }
     return STATUS_OK;
 }

@@ -190,6 +190,7 @@ static status give_rows(struct client_node *node, struct effect *effect, struct 
 {
     struct schema schema = node->plan->queries[effect->query].schema;
     struct batch batch;
+    book_end_add_answer(&node->account.taken[effect->query], effect->number, &effect->bytes);
     arena_reset(&node->batch_arena);
     TRY(batch_decode(effect->bytes.bytes, effect->bytes.size, schema, &node->batch_arena, &batch,
                      err));

@@ -94,15 +94,20 @@ static status check_size(const struct worker_job *job, size_t size, struct error
                      size);
 }
 
-static status add_result(struct emitter *emitter, const struct batch *batch, struct error *err)
+static status add_result(struct emitter *emitter, uint64_t number, const struct batch *batch,
+                         struct error *err)
 {
+    struct book_end *given = &emitter->job->account.given[emitter->query];
     const struct plan *plan = emitter->job->map.shape->plan;
     struct buf bytes = {.budget = &emitter->job->map.budget};
     status result = encode_rows(plan->queries[emitter->query].schema, batch, &bytes, err);
     if (result == STATUS_OK) {
         result = check_size(emitter->job, bytes.size + RESULT_HEADROOM, err);
     }
-    if (result == STATUS_OK) result = shelf_put(&emitter->owned->results, &bytes, err);
+    if (result == STATUS_OK) {
+        book_end_add_answer(given, number, &bytes);
+        result = shelf_put(&emitter->owned->results, &bytes, err);
+    }
     buf_done(&bytes);
     return result;
 }
@@ -153,7 +158,7 @@ static status emit_batch(struct fold_sink *sink, uint64_t number, const struct b
     struct emitter *emitter = (struct emitter *)sink;
     arena_reset(&emitter->arena);
     emitter->item_count = 0;
-    if (emitter->query >= 0) TRY(add_result(emitter, batch, err));
+    if (emitter->query >= 0) TRY(add_result(emitter, number, batch, err));
     for (uint32_t i = 0; i < emitter->pipeline_count; i++) {
         TRY(emit_pipeline(emitter, i, number, batch, err));
     }

@@ -137,6 +137,7 @@ static void keep_rows(struct sim_client *client, struct effect *effect)
     }
     answer->next++;
     answer->total = effect->count;
+    book_end_add_answer(&client->account.taken[effect->query], effect->number, &effect->bytes);
     struct arena arena = {0};
     struct error err;
     if (scenario_put_rows(client->scenario, effect->query, &effect->bytes, &arena, &answer->rows,

@@ -55,9 +55,12 @@ bool account_init(struct account *account, const struct plan *plan, struct arena
         .sent = arena_array(arena, struct book_end, plan->pipeline_count + 1),
         .applied = arena_array(arena, struct book_end, plan->pipeline_count + 1),
         .folds = arena_array(arena, struct fold_counts, plan->fold_count + 1),
+        .given = arena_array(arena, struct book_end, plan->query_count + 1),
+        .taken = arena_array(arena, struct book_end, plan->query_count + 1),
     };
     bool fits = account->tallies != NULL && account->maps != NULL && account->sent != NULL &&
-                account->applied != NULL && account->folds != NULL;
+                account->applied != NULL && account->folds != NULL && account->given != NULL &&
+                account->taken != NULL;
     for (uint32_t i = 0; fits && i < plan->table_count; i++) {
         fits = tally_init(&account->tallies[i], plan->tables[i].schema.count, arena);
     }
@@ -82,6 +85,10 @@ void account_reset(struct account *account, const struct plan *plan)
     }
     for (uint32_t i = 0; i < plan->fold_count; i++) {
         account->folds[i] = (struct fold_counts){0};
+    }
+    for (uint32_t i = 0; i < plan->query_count; i++) {
+        account->given[i] = (struct book_end){0};
+        account->taken[i] = (struct book_end){0};
     }
 }
 
@@ -112,6 +119,10 @@ void account_merge(struct account *account, const struct plan *plan, const struc
     for (uint32_t i = 0; i < plan->fold_count; i++) {
         fold_merge(&account->folds[i], &more->folds[i]);
     }
+    for (uint32_t i = 0; i < plan->query_count; i++) {
+        book_end_merge(&account->given[i], &more->given[i]);
+        book_end_merge(&account->taken[i], &more->taken[i]);
+    }
 }
 
 void book_end_add(struct book_end *end, struct batch_place place, uint64_t row_count,
@@ -125,9 +136,16 @@ void book_end_add(struct book_end *end, struct batch_place place, uint64_t row_c
     end->hash_sum += hash;
 }
 
+void book_end_add_answer(struct book_end *end, uint64_t number, const struct buf *bytes)
+{
+    struct text text = {(const char *)bytes->bytes, (uint32_t)bytes->size};
+    book_end_add(end, (struct batch_place){.number = number}, 0, text);
+}
+
 /* ---- encoding ---- */
 
-enum account_tag { TAG_TABLE = 1, TAG_LINE, TAG_MAP, TAG_SENT, TAG_APPLIED, TAG_FOLD };
+/* What was taken is known where accounts end. */
+enum account_tag { TAG_TABLE = 1, TAG_LINE, TAG_MAP, TAG_SENT, TAG_APPLIED, TAG_FOLD, TAG_GIVEN };
 
 /* Lines of a table: the wrong number of fields, then the reasons and NULLs of each column. */
 enum { LINES_PER_COLUMN = DROP_REASON_COUNT + 1 };
@@ -180,6 +198,11 @@ void account_encode(const struct account *account, const struct plan *plan, stru
         const struct fold_counts *fold = &account->folds[i];
         put_three(out, TAG_FOLD, i, (uint64_t[]){fold->rows_in, fold->rows_out, fold->batches_out});
     }
+    for (uint32_t i = 0; i < plan->query_count; i++) {
+        const struct book_end *given = &account->given[i];
+        put_three(out, TAG_GIVEN, i,
+                  (uint64_t[]){given->batch_count, given->row_count, given->hash_sum});
+    }
 }
 
 static bool add_line(struct tally *tally, uint32_t index, const uint64_t *counts)
@@ -219,6 +242,10 @@ static bool add_entry(struct account *account, const struct plan *plan, uint8_t 
     case TAG_FOLD:
         if (index >= plan->fold_count) return false;
         fold_merge(&account->folds[index], &fold);
+        return true;
+    case TAG_GIVEN:
+        if (index >= plan->query_count) return false;
+        book_end_merge(&account->given[index], &end);
         return true;
     default:
         return false;

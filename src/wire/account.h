@@ -63,6 +63,8 @@ struct account {
     struct book_end *sent;     /* as are both ends */
     struct book_end *applied;  /* of the edge behind it. */
     struct fold_counts *folds; /* By fold. */
+    struct book_end *given;    /* By query: what a cluster made of its answer, */
+    struct book_end *taken;    /* and what its client got. */
 };
 
 /* False: the arena is full. */
@@ -96,5 +98,7 @@ struct batch_place {
 /* Counts one batch at one end; the place is part of the sum, so that batches can't be swapped. */
 void book_end_add(struct book_end *end, struct batch_place place, uint64_t row_count,
                   struct text bytes);
+/* Counts a batch of an answer. */
+void book_end_add_answer(struct book_end *end, uint64_t number, const struct buf *bytes);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include <stdatomic.h>
 
+#include "node/books.h"
+#include "node/table_files.h"
 #include "unit/node/engine.h"
 
 static const char tables_sql[] =
@@ -249,6 +251,48 @@ static void every_altered_batch_is_noticed(void **state)
     check_tamper(TAMPER_ALTER);
 }
 
+/* Of a cluster: what a client fetched, and what those who made it say of it in the end. */
+static void an_answer_that_is_not_the_one_that_was_made_is_noticed(void **state)
+{
+    (void)state;
+    struct engine engine;
+    struct job *job;
+    struct arena arena = {0};
+    struct account account;
+    struct error err;
+    example_open(&engine);
+    struct job_options options = {.analysis_dir = engine.analysis, .data_dir = engine.data};
+    engine_write_string(engine.data, "sales1.csv", "id,shop,amount,note\n");
+    engine_write_string(engine.data, "sales2.csv", "id,shop,amount,note\n");
+    engine_write_string(engine.data, "shops.csv", "shop,city\n");
+    assert_int_equal(job_open(&options, &job, &err), STATUS_OK);
+    const struct plan *plan = job_plan(job);
+    assert_true(account_init(&account, plan, &arena));
+    uint32_t *shard_counts = arena_array(&arena, uint32_t, plan->fold_count + 1);
+    assert_non_null(shard_counts);
+    struct books_source source = {
+        .plan = plan, .account = &account, .files = job_files(job), .shard_counts = shard_counts};
+    assert_int_equal(books_check(&source, &err), STATUS_OK);
+    struct buf first = {.bytes = (unsigned char *)"first", .size = 5};
+    struct buf second = {.bytes = (unsigned char *)"other", .size = 5};
+    for (uint32_t query = 0; query < plan->query_count; query++) {
+        book_end_add_answer(&account.given[query], 0, &first);
+        book_end_add_answer(&account.given[query], 1, &second);
+        assert_int_equal(books_check(&source, &err), STATUS_INTERNAL);
+        assert_non_null(strstr(err.text, "is not the one that was made"));
+        book_end_add_answer(&account.taken[query], 0, &second); /* Each at the other's place. */
+        book_end_add_answer(&account.taken[query], 1, &first);
+        assert_int_equal(books_check(&source, &err), STATUS_INTERNAL);
+        account.taken[query] = (struct book_end){0};
+        book_end_add_answer(&account.taken[query], 1, &second);
+        book_end_add_answer(&account.taken[query], 0, &first);
+        assert_int_equal(books_check(&source, &err), STATUS_OK);
+    }
+    arena_done(&arena);
+    job_close(job);
+    engine_close(&engine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +303,7 @@ int main(void)
         cmocka_unit_test(every_batch_that_was_never_sent_is_noticed),
         cmocka_unit_test(every_doubled_batch_is_noticed),
         cmocka_unit_test(every_altered_batch_is_noticed),
+        cmocka_unit_test(an_answer_that_is_not_the_one_that_was_made_is_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

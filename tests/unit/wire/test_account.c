@@ -89,6 +89,10 @@ static void layout_of(const struct account *account, const struct plan *plan, st
         struct fold_counts *fold = &account->folds[i];
         layout_add(layout, &fold->rows_in, &fold->rows_out, &fold->batches_out);
     }
+    for (uint32_t i = 0; i < plan->query_count; i++) {
+        struct book_end *given = &account->given[i];
+        layout_add(layout, &given->batch_count, &given->row_count, &given->hash_sum);
+    }
 }
 
 typedef uint64_t flat[TRIPLES_MAX][3];
@@ -380,6 +384,8 @@ static uint32_t index_count(const struct plan *plan, uint8_t tag, uint32_t table
         return plan->pipeline_count;
     case 6:
         return plan->fold_count;
+    case 7:
+        return plan->query_count;
     default:
         return 0;
     }
