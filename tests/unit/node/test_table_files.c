@@ -97,8 +97,8 @@ static void write_file(const char *name, const char *content)
 static void open_files(struct table_files *files, uint32_t chunk_bytes)
 {
     bool is_cut_later = chunk_bytes % 2 == 0;
-    status result = table_files_open(&table, folder, chunk_bytes + (is_cut_later ? 5 : 0), &arena,
-                                     files, &err);
+    status result =
+        table_files_open(&table, folder, chunk_bytes + (is_cut_later ? 5 : 0), &arena, files, &err);
     if (result == STATUS_OK && is_cut_later) table_files_cut(files, chunk_bytes);
     if (result != STATUS_OK) fail_msg("%s", err.text);
 }
