@@ -27,8 +27,8 @@ struct watch_process {
     bool is_up;
     bool is_paused;
     bool is_hung;
-    bool was_stopped;    /* On purpose, and has ended. */
-    bool stop_was_asked; /* By an operator, at some time. */
+    bool was_stopped;      /* On purpose, and has ended. */
+    bool stop_was_asked;   /* By an operator, at some time. */
     uint32_t stopped_life; /* The last one that was stopped; 0: none was. */
     uint32_t life;
     uint32_t port;
