@@ -175,36 +175,40 @@ status text_trim(struct eval *eval, const struct frame *frame, struct column *ou
     return STATUS_OK;
 }
 
-static bool is_ascii(struct text text)
+/* How many bytes from `at` on are characters of their own; it looks at eight at a time. */
+static uint32_t ascii_run(struct text text, uint32_t at)
 {
-    uint64_t high = 0;
-    uint32_t i = 0;
-    for (; i + 8 <= text.size; i += 8) {
+    uint32_t start = at;
+    for (; text.size - at >= 8; at += 8) {
         uint64_t word;
-        memcpy(&word, text.bytes + i, sizeof word);
-        high |= word;
+        memcpy(&word, text.bytes + at, sizeof word);
+        if ((word & 0x8080808080808080u) != 0) break;
     }
-    for (; i < text.size; i++) {
-        high |= (uint64_t)(unsigned char)text.bytes[i];
+    while (at < text.size && (unsigned char)text.bytes[at] < 0x80) {
+        at++;
     }
-    return (high & 0x8080808080808080u) == 0;
+    return at - start;
 }
 
 static uint32_t count_characters(struct text text)
 {
-    if (is_ascii(text)) return text.size;
     uint32_t count = 0;
-    for (uint32_t at = 0; at < text.size; at += utf8_step(text.bytes + at, text.size - at)) {
-        count++;
+    for (uint32_t at = 0; at < text.size; count++) {
+        uint32_t plain = ascii_run(text, at);
+        at += plain;
+        count += plain;
+        if (at == text.size) return count;
+        at += utf8_step(text.bytes + at, text.size - at);
     }
     return count;
 }
 
-/* Where the character number `index` begins. */
-static uint32_t byte_of_character(struct text text, uint32_t from_byte, uint32_t index)
+/* Where the character number `index` after those before `from_byte` begins; the text's end if it
+ * has fewer. */
+static uint32_t byte_of_character(struct text text, uint32_t from_byte, int64_t index)
 {
     uint32_t at = from_byte;
-    for (; index > 0; index--) {
+    for (; index > 0 && at < text.size; index--) {
         at += utf8_step(text.bytes + at, text.size - at);
     }
     return at;
@@ -248,14 +252,13 @@ static void substring_bounds(int64_t length, int64_t from, int64_t count, int64_
 static struct text substring(struct text text, int64_t from, int64_t count)
 {
     int64_t start, end;
-    bool plain = is_ascii(text);
-    uint32_t length = plain ? text.size : count_characters(text);
+    /* What is counted from the start does not ask how long the text is: it has no more characters
+     * than bytes. */
+    bool is_from_start = from >= 0 && count >= 0;
+    uint32_t length = is_from_start ? text.size : count_characters(text);
     substring_bounds(length, from, count, &start, &end);
-    uint32_t first = (uint32_t)start;
-    uint32_t taken = (uint32_t)(end - start);
-    if (plain) return (struct text){text.bytes + first, taken};
-    uint32_t first_byte = byte_of_character(text, 0, first);
-    uint32_t end_byte = byte_of_character(text, first_byte, taken);
+    uint32_t first_byte = byte_of_character(text, 0, start);
+    uint32_t end_byte = byte_of_character(text, first_byte, end - start);
     return (struct text){text.bytes + first_byte, end_byte - first_byte};
 }
 
