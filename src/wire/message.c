@@ -603,7 +603,8 @@ status message_decode(struct text bytes, struct arena *arena, struct message *ou
     uint32_t size = fields_size(bytes);
     uint32_t sealed = size + TAIL_BYTES <= bytes.size ? size + TAIL_BYTES : bytes.size;
     struct text before = {bytes.bytes, bytes.size - sealed};
-    struct text fields = {bytes.bytes + before.size, sealed};
+    struct text fields = bytes; /* There may be none at all. */
+    if (before.size > 0) fields = (struct text){bytes.bytes + before.size, sealed};
     struct codec_reader reader = codec_open_sealed(fields, arena);
     struct message message = {0};
     if (codec_get_u8(&reader) != VERSION) codec_fail(&reader, "it is of another version");
