@@ -115,7 +115,9 @@ static status make_manifest(struct gateway *gateway, const struct api_request *a
     TRY(check_build(gateway, asked.build, err));
     if (asked.analysis.size > 0) TRY(take_analysis(gateway, &asked, err));
     if ((uint64_t)asked.chunk_bytes + GATEWAY_HEADROOM_BYTES > config->max_message) {
-        return error_set(err, STATUS_USAGE, "chunks of %u bytes don't fit messages of at most %llu",
+        return error_set(err, STATUS_USAGE,
+                         "chunks of %u bytes don't fit messages of at most %llu: give a smaller "
+                         "--chunk-size, or raise max_message in the cluster file",
                          asked.chunk_bytes, (unsigned long long)config->max_message);
     }
     uint64_t side_table_limit = asked.side_table_limit;
