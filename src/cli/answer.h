@@ -46,7 +46,7 @@ enum {
     [ANSWER_ROWS] = {"rows", "N|all", "rows of a table; default: all, on a terminal 40", false,    \
                      0},                                                                           \
     [ANSWER_CHUNK_SIZE] = {"chunk-size", "SIZE",                                                   \
-                           "bytes of a file worked on at a time; default: 512KiB, in a cluster more",\
+                           "bytes of a file worked on at a time; default: 512KiB, 4MiB of large data",\
                            false, 0},                                                              \
     [ANSWER_FIELD_LIMIT] = {"field-limit", "SIZE",                                                 \
                             "largest field of a file, at most 1GiB; default: 64MiB", false, 0},    \

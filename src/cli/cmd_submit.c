@@ -281,7 +281,6 @@ static status open_output(struct submit *submit, const struct plan *plan, struct
 static status submit_job(struct submit *submit, struct error *err)
 {
     struct answer *answer = &submit->answer;
-    answer->job_options.travels = true;
     TRY(job_open(&answer->job_options, &submit->job, err));
     answer->job_options.chunk_bytes = job_chunk_bytes(submit->job);
     count_chunks(submit);

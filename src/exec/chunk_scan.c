@@ -1,4 +1,5 @@
-/* chunk_scan.c - the index of a chunk, cut into batches; columns parsed one at a time.
+/* chunk_scan.c - a chunk piece by piece; the index of a piece, cut into batches; columns parsed one
+ * at a time.
  *
  * A batch is small enough for its columns to stay in the cache until the queries have seen them.
  * NOT NULL columns come first, in declared order, so that it is known which records are kept when
@@ -39,8 +40,12 @@ struct chunk_scan {
     struct arena arena;       /* Lives as long as the scan. */
     struct arena batch_arena; /* Unquoted texts. */
     struct csv_index own_index;
-    const struct csv_index *index; /* Of the current chunk: that one, or one it came with. */
+    const struct csv_index *index; /* Of the current piece: that one, or one the chunk came with. */
     struct chunk chunk;
+    size_t piece_bytes; /* As long as a piece should be. */
+    size_t piece_start; /* Of the current one, in the chunk. */
+    size_t piece_end;
+    uint64_t lines_before; /* The current piece. */
     uint32_t error_offset;
     struct chunk_tally tally;
 
@@ -130,6 +135,7 @@ status chunk_scan_create(const struct table *table, const bool *used, uint32_t f
         .field_limit = field_limit,
         .budget = budget,
         .own_index = {.budget = budget},
+        .piece_bytes = CHUNK_PIECE_BYTES,
     };
     arena_init(&scan->arena, budget);
     arena_init(&scan->batch_arena, budget);
@@ -151,6 +157,12 @@ void chunk_scan_destroy(struct chunk_scan *scan)
     memory_free(scan->budget, scan, sizeof *scan);
 }
 
+void chunk_scan_set_piece(struct chunk_scan *scan, size_t piece_bytes)
+{
+    ASSERT(piece_bytes > 0);
+    scan->piece_bytes = piece_bytes;
+}
+
 /* The column's fields in rows first_row .. first_row + count - 1. */
 static struct chunk_fields scan_fields(struct chunk_scan *scan, uint32_t column, uint32_t first_row,
                                        uint32_t count)
@@ -158,7 +170,7 @@ static struct chunk_fields scan_fields(struct chunk_scan *scan, uint32_t column,
     uint32_t file_column = scan->chunk.column_map[column];
     const struct csv_index *index = scan->index;
     return (struct chunk_fields){
-        .bytes = scan->chunk.bytes,
+        .bytes = scan->chunk.bytes + scan->piece_start,
         .positions = index->positions + (size_t)first_row * index->stride + file_column,
         .stride = index->stride,
         .count = count,
@@ -169,7 +181,7 @@ static struct chunk_fields scan_fields(struct chunk_scan *scan, uint32_t column,
     };
 }
 
-/* Fields can only be too long in a chunk that is longer still, so hardly any chunk gets here. */
+/* Fields can only be too long in a piece that is longer still, so hardly any piece gets here. */
 static status scan_check_lengths(struct chunk_scan *scan, struct error *err)
 {
     for (uint32_t column = 0; column < scan->column_count; column++) {
@@ -194,8 +206,8 @@ static status scan_check_lengths(struct chunk_scan *scan, struct error *err)
 
 static void scan_reset(struct chunk_scan *scan)
 {
-    scan->first_row = 0;
-    scan->row_count = 0;
+    scan->piece_start = 0;
+    scan->piece_end = 0;
     scan->kept_count = 0;
     scan->error_offset = 0;
     scan->memory_failed = false;
@@ -209,6 +221,60 @@ static void scan_reset(struct chunk_scan *scan)
     }
 }
 
+/* Counts a record that begins there in the current piece. */
+static void scan_count(const struct chunk_scan *scan, struct drop_count *drops, uint32_t offset)
+{
+    if (drops->count++ > 0) return;
+    const char *piece = scan->chunk.bytes + scan->piece_start;
+    drops->first_line = scan->lines_before + csv_count_lines(piece, offset);
+}
+
+/* Finds the fields of the piece that begins where the last one ended. */
+static status scan_index_piece(struct chunk_scan *scan, struct error *err)
+{
+    const struct chunk *chunk = &scan->chunk;
+    size_t start = scan->piece_start = scan->piece_end;
+    struct csv_input input = {chunk->bytes + start, chunk->size - start, chunk->file_columns};
+    struct csv_index *index = chunk->index;
+    if (index == NULL) {
+        index = &scan->own_index;
+        csv_index_begin(index, input.column_count);
+        if (input.size > scan->piece_bytes) {
+            enum csv_state state;
+            struct csv_input first = {input.bytes, scan->piece_bytes, input.column_count};
+            TRY(csv_index_advance(index, first, &state, err));
+            const char *rest = input.bytes + first.size;
+            size_t more = input.size - first.size;
+            if (state == CSV_RECORD_START) more = 0;
+            input.size = first.size + csv_record_end(&state, rest, more);
+        }
+    }
+    scan->index = index;
+    scan->piece_end = start + input.size;
+    status built = csv_index_finish(index, input, err);
+    scan->error_offset = (uint32_t)start + index->unclosed_offset;
+    return built;
+}
+
+static status scan_begin_piece(struct chunk_scan *scan, struct error *err)
+{
+    struct chunk_tally *tally = &scan->tally;
+    scan->first_row = 0;
+    scan->row_count = 0;
+    scan->lines_before = scan->chunk.lines_before + tally->line_count;
+    TRY(scan_index_piece(scan, err));
+
+    const struct csv_index *index = scan->index;
+    tally->record_count += index->record_count;
+    tally->line_count += index->line_count;
+    if (index->left_out_count > 0) {
+        scan_count(scan, &tally->wrong_fields, index->left_out_offset);
+        tally->wrong_fields.count += index->left_out_count - 1;
+    }
+    size_t size = scan->piece_end - scan->piece_start;
+    return size > scan->field_limit ? scan_check_lengths(scan, err) : STATUS_OK;
+}
+
 status chunk_scan_begin(struct chunk_scan *scan, const struct chunk *chunk, struct error *err)
 {
     scan_reset(scan);
@@ -216,25 +282,7 @@ status chunk_scan_begin(struct chunk_scan *scan, const struct chunk *chunk, stru
     for (uint32_t column = 0; column < scan->column_count; column++) {
         ASSERT(chunk->column_map[column] < chunk->file_columns);
     }
-    struct csv_input input = {chunk->bytes, chunk->size, chunk->file_columns};
-    struct csv_index *index = chunk->index;
-    if (index == NULL) {
-        index = &scan->own_index;
-        csv_index_begin(index, input.column_count);
-    }
-    scan->index = index;
-    status built = csv_index_finish(index, input, err);
-    scan->error_offset = index->unclosed_offset;
-    TRY(built);
-
-    scan->tally.record_count = scan->index->record_count;
-    scan->tally.line_count = scan->index->line_count;
-    scan->tally.wrong_fields = (struct drop_count){
-        .count = scan->index->left_out_count,
-        .first_offset = scan->index->left_out_offset,
-    };
-    if (chunk->size > scan->field_limit) return scan_check_lengths(scan, err);
-    return STATUS_OK;
+    return scan_begin_piece(scan, err);
 }
 
 uint32_t chunk_scan_error_offset(const struct chunk_scan *scan)
@@ -242,11 +290,9 @@ uint32_t chunk_scan_error_offset(const struct chunk_scan *scan)
     return scan->error_offset;
 }
 
-static void scan_count(const struct chunk_scan *scan, struct drop_count *drops, uint32_t row)
+static void scan_count_row(const struct chunk_scan *scan, struct drop_count *drops, uint32_t row)
 {
-    if (drops->count++ == 0) {
-        drops->first_offset = csv_index_row_offset(scan->index, scan->first_row + row);
-    }
+    scan_count(scan, drops, csv_index_row_offset(scan->index, scan->first_row + row));
 }
 
 static bool scan_is_dropped(const struct chunk_scan *scan, uint32_t row)
@@ -268,7 +314,7 @@ static __attribute__((noinline)) void scan_drop_rows(struct chunk_scan *scan, ui
         if (scan->dropped[row] != 0) continue;
         bool is_empty = chunk_field_is_empty(chunk_field_raw(fields, row));
         enum drop_reason reason = is_empty ? DROP_EMPTY : DROP_UNREADABLE;
-        scan_count(scan, &scan->tally.dropped[column][reason], row);
+        scan_count_row(scan, &scan->tally.dropped[column][reason], row);
         scan->dropped[row] = 1;
         scan->kept_count--;
     }
@@ -292,7 +338,7 @@ static __attribute__((noinline)) void scan_null_rows(struct chunk_scan *scan, ui
         uint32_t row = scan->failed[i];
         nulls[row] = 1;
         if (chunk_field_is_empty(chunk_field_raw(fields, row))) continue;
-        if (!scan_is_dropped(scan, row)) scan_count(scan, &scan->tally.nulled[column], row);
+        if (!scan_is_dropped(scan, row)) scan_count_row(scan, &scan->tally.nulled[column], row);
     }
 }
 
@@ -355,12 +401,15 @@ status chunk_scan_next(struct chunk_scan *scan, struct batch *out_batch,
     do {
         scan->first_row += scan->row_count;
         uint32_t left = scan->index->row_count - scan->first_row;
-        scan->row_count = left < CHUNK_SCAN_ROWS ? left : CHUNK_SCAN_ROWS;
-        if (scan->row_count == 0) {
+        bool is_last = scan->piece_end == scan->chunk.size;
+        if (left == 0 && is_last) {
+            scan->row_count = 0;
             *out_more = false;
             return STATUS_OK;
         }
-        TRY(scan_read_batch(scan, err));
+        scan->row_count = left < CHUNK_SCAN_ROWS ? left : CHUNK_SCAN_ROWS;
+        scan->kept_count = 0;
+        TRY(left == 0 ? scan_begin_piece(scan, err) : scan_read_batch(scan, err));
     } while (scan->kept_count == 0);
 
     *out_batch = (struct batch){

@@ -26,24 +26,30 @@
 #include "plan/plan.h"
 #include "wire/account.h"
 
-enum { CHUNK_SCAN_ROWS = 2048 };
+enum {
+    CHUNK_SCAN_ROWS = 2048,
+    /* A chunk is looked at in pieces of about so many bytes: these and the index of them stay in
+     * the cache until they have become batches. */
+    CHUNK_PIECE_BYTES = 512 << 10,
+};
 
 struct csv_index;
 
-/* Whole records of one file. */
+/* Whole records of one file: a numbered chunk, or a part of one. */
 struct chunk {
     const char *bytes;
     size_t size;
     uint32_t file_columns;      /* Fields a record of this file has. */
     const uint32_t *column_map; /* Table column -> column in the file. */
     uint64_t offset;            /* Of the first byte in the file, for messages. */
+    uint64_t lines_before;      /* Of the same numbered chunk. */
     /* Begun by whoever read the chunk, who owns it; NULL when nobody has looked at the bytes. */
     struct csv_index *index;
 };
 
 struct drop_count {
     uint64_t count;
-    uint32_t first_offset; /* In the chunk, of the first such record. */
+    uint64_t first_line; /* Lines before the first such record in its numbered chunk. */
 };
 
 struct chunk_tally {
@@ -65,9 +71,12 @@ MUST_USE status chunk_scan_create(const struct table *table, const bool *used, u
 /* Accepts NULL. */
 void chunk_scan_destroy(struct chunk_scan *scan);
 
-/* The chunk's bytes are borrowed until the next begin. An unclosed quote is STATUS_INPUT, a field
- * that is used or checked and longer than the limit STATUS_LIMIT; then only begin (another chunk),
- * error_offset and destroy may follow. */
+/* For tests: smaller pieces. */
+void chunk_scan_set_piece(struct chunk_scan *scan, size_t piece_bytes);
+
+/* The chunk's bytes are borrowed until the next begin. Here or in next, an unclosed quote is
+ * STATUS_INPUT, a field that is used or checked and longer than the limit STATUS_LIMIT; then only
+ * begin (another chunk), error_offset and destroy may follow. */
 MUST_USE status chunk_scan_begin(struct chunk_scan *scan, const struct chunk *chunk,
                                  struct error *err);
 /* After such a failure: where in the chunk the field begins. */

@@ -39,6 +39,7 @@ struct pipeline_run {
     struct arena batch_arena;       /* Of one push. */
     struct column_loader *loader;
     struct pipeline_counts counts;
+    struct pipeline_counts flushed; /* As they were at the last flush. */
 };
 
 /* ---- making ---- */
@@ -521,7 +522,22 @@ status pipeline_run_flush(struct pipeline_run *run, struct pipeline_output *outp
         if (outputs[shard].bytes.failed) return error_memory(err);
         builder_reset(builder);
     }
+    run->flushed = run->counts;
     return STATUS_OK;
+}
+
+void pipeline_run_discard(struct pipeline_run *run)
+{
+    for (uint32_t i = 0; i < run->pipeline->op_count; i++) {
+        if (run->ops[i].groups != NULL) group_table_reset(run->ops[i].groups);
+        if (run->ops[i].ranker != NULL) ranker_reset(run->ops[i].ranker);
+    }
+    for (uint32_t shard = 0; shard < run->shard_count; shard++) {
+        builder_reset(&run->builders[shard]);
+    }
+    arena_reset(&run->batch_arena);
+    run->loader = NULL;
+    run->counts = run->flushed;
 }
 
 const struct pipeline *pipeline_run_plan(const struct pipeline_run *run)

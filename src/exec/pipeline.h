@@ -3,8 +3,9 @@
  *     pipeline_run_create -> (pipeline_run_push* -> pipeline_run_flush)* -> pipeline_run_destroy
  *
  * What is pushed between two flushes is one numbered batch of the source (a chunk, or a batch that
- * a fold emitted), in as many pieces as convenient. Flushing gives exactly one encoded batch per
- * shard of the target, also when nothing is left. The bytes depend on the rows pushed only.
+ * a fold emitted), in as many pieces as convenient; or it is discarded. Flushing gives exactly one
+ * encoded batch per shard of the target, also when nothing is left. The bytes depend on the rows
+ * pushed only.
  *
  * Memory: owned, charged to the budget; nothing is allocated per batch in steady state.
  * Threads: one owner. The plan, scalars and side tables are shared and read-only.
@@ -75,6 +76,9 @@ struct pipeline_output {
 };
 MUST_USE status pipeline_run_flush(struct pipeline_run *run, struct pipeline_output *outputs,
                                    struct error *err);
+
+/* As if nothing had been pushed since the last flush. Also after a failure. */
+void pipeline_run_discard(struct pipeline_run *run);
 
 const struct pipeline_counts *pipeline_run_counts(const struct pipeline_run *run);
 

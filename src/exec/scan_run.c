@@ -3,7 +3,6 @@
 #include "exec/scan_run.h"
 
 #include "base/arena.h"
-#include "data/csv_split.h"
 #include "exec/shared_filter.h"
 
 struct scan_run {
@@ -111,27 +110,25 @@ struct pipeline_run *scan_run_pipeline(struct scan_run *run, uint32_t index)
     return run->pipelines[index];
 }
 
-static void line_add(struct tally_line *line, uint64_t chunk_number, const struct chunk *chunk,
-                     const struct drop_count *more)
+static void line_add(struct tally_line *line, uint64_t chunk_number, const struct drop_count *more)
 {
     if (more->count == 0) return;
     if (line->count == 0 || chunk_number < line->first_chunk) {
         line->first_chunk = chunk_number;
-        line->first_line = csv_count_lines(chunk->bytes, more->first_offset);
+        line->first_line = more->first_line;
     }
     line->count += more->count;
 }
 
-void tally_add(struct tally *tally, uint64_t chunk_number, const struct chunk *chunk,
-               const struct chunk_tally *more)
+void tally_add(struct tally *tally, uint64_t chunk_number, const struct chunk_tally *more)
 {
     tally->record_count += more->record_count;
     tally->kept_count += more->kept_count;
-    line_add(&tally->wrong_fields, chunk_number, chunk, &more->wrong_fields);
+    line_add(&tally->wrong_fields, chunk_number, &more->wrong_fields);
     for (uint32_t i = 0; i < tally->column_count; i++) {
         for (uint32_t reason = 0; reason < DROP_REASON_COUNT; reason++) {
-            line_add(&tally->dropped[i][reason], chunk_number, chunk, &more->dropped[i][reason]);
+            line_add(&tally->dropped[i][reason], chunk_number, &more->dropped[i][reason]);
         }
-        line_add(&tally->nulled[i], chunk_number, chunk, &more->nulled[i]);
+        line_add(&tally->nulled[i], chunk_number, &more->nulled[i]);
     }
 }

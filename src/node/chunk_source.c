@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "data/csv_split.h"
 #include "io/file.h"
+#include "node/chunk_reader.h"
 #include "wire/message.h"
 
 struct source_note {
@@ -68,9 +69,6 @@ status chunk_source_create(const struct chunk_source_options *options, struct ch
     if (result != STATUS_OK) {
         chunk_source_destroy(source);
         return result;
-    }
-    for (uint32_t i = 0; i < options->plan->table_count; i++) {
-        table_files_rewind(&options->files[i]);
     }
     *out = source;
     return STATUS_OK;

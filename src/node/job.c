@@ -23,9 +23,10 @@
 enum {
     SOURCE_BYTES_MAX = 4 << 20,
     CHUNK_BYTES = 512 << 10,
-    TRAVEL_CHUNK_BYTES = 4 << 20,   /* Measured: docs/PERFORMANCE.md. */
-    TRAVEL_LARGE_BYTES = 256 << 20, /* Less of it would make few chunks, for many workers. */
-    SIDE_TABLE_SHARE = 4,           /* Of the memory limit a side table may take so much at most. */
+    /* Each chunk has a cost of its own; but less data would make few of them, for many workers. */
+    LARGE_CHUNK_BYTES = 4 << 20,
+    LARGE_DATA_BYTES = 256 << 20,
+    SIDE_TABLE_SHARE = 4, /* Of the memory limit a side table may take so much at most. */
     FIELD_BYTES_MAX = 64 << 20,
     MEMORY_SHARE_PERCENT = 80,
     NAMES_LIMIT = 256
@@ -263,10 +264,10 @@ static void choose_chunks(struct job *job)
     for (uint32_t i = 0; i < job->open_count; i++) {
         bytes += job->files[i].byte_count;
     }
-    if (!job->options.travels || bytes < TRAVEL_LARGE_BYTES) return;
-    job->options.chunk_bytes = TRAVEL_CHUNK_BYTES;
+    if (bytes < LARGE_DATA_BYTES) return;
+    job->options.chunk_bytes = LARGE_CHUNK_BYTES;
     for (uint32_t i = 0; i < job->open_count; i++) {
-        table_files_cut(&job->files[i], TRAVEL_CHUNK_BYTES);
+        table_files_cut(&job->files[i], LARGE_CHUNK_BYTES);
     }
 }
 

@@ -42,9 +42,7 @@ struct job_options {
     uint32_t thread_count;        /* 0: one per core. */
     uint64_t memory_limit;        /* Bytes; 0: 80 % of RAM. */
     const char *temp_dir;         /* For what memory cannot hold; NULL: $TMPDIR or /var/tmp. */
-    uint32_t chunk_bytes;         /* 0: the default. */
-    bool travels;                 /* Chunks go through a cluster: by default large data gets larger
-                                     ones, because there each has a cost of its own. */
+    uint32_t chunk_bytes;         /* 0: the default, which is larger for large data. */
     uint64_t side_table_limit;    /* Of joins, in bytes; 0: the default. */
     uint32_t field_limit;         /* Largest field in bytes; 0: 64 MiB. */
     const char *sentiment_model;  /* A file; NULL: the model in the program. */

@@ -1,7 +1,8 @@
 /* local_scan.c - the threads of a phase, from chunks of files to batches at the folds' doors.
  *
- * Threads take chunk numbers from one counter, so chunks are begun in order and the state of the
- * quotes (table_files.h) never waits for a chunk that nobody has taken.
+ * Threads take chunk numbers from one counter, so chunks are begun in order and nobody waits for
+ * the end (chunk_reader.h) of a chunk that nobody has taken. A chunk that was begun in the wrong
+ * place leaves no trace.
  */
 #include "node/local_run.h"
 
@@ -9,6 +10,7 @@
 
 #include "exec/scan_run.h"
 #include "io/clock.h"
+#include "node/chunk_reader.h"
 #include "node/table_files.h"
 
 enum { PROGRESS_PER_SECOND = 10 };
@@ -18,6 +20,8 @@ struct scan_worker {
     struct scan_run *scan;
     struct book_end *sent; /* By pipeline of the scan. */
     struct tally tally;
+    struct tally chunk_tally; /* Of the chunk in hand, */
+    uint64_t chunk_lines;     /* and the lines of it so far. */
     bool counts_tally;
 };
 
@@ -90,7 +94,8 @@ static status scan_worker_init(struct local_run *run, const struct scan *scan,
     };
     uint32_t culprit;
     worker->sent = arena_array(arena, struct book_end, scan->pipeline_count + 1);
-    if (worker->sent == NULL || !tally_init(&worker->tally, table->schema.count, arena)) {
+    if (worker->sent == NULL || !tally_init(&worker->tally, table->schema.count, arena) ||
+        !tally_init(&worker->chunk_tally, table->schema.count, arena)) {
         err->code = STATUS_MEMORY;
         return scan_memory(run, scan, err);
     }
@@ -148,18 +153,76 @@ static status scan_failure(struct local_run *run, const struct scan *scan,
     return scan_memory(run, scan, err);
 }
 
-static status scan_chunk(struct local_run *run, const struct scan *scan, struct scan_worker *worker,
-                         uint64_t number, const struct chunk *chunk, uint32_t file,
-                         struct pipeline_output *outputs, struct error *err)
+static status scan_piece(struct local_run *run, const struct scan *scan, struct scan_worker *worker,
+                         uint64_t number, struct chunk *piece, uint32_t file, struct error *err)
 {
     uint32_t culprit;
-    if (scan_run_chunk(worker->scan, chunk, &culprit, err) != STATUS_OK) {
-        if (culprit == SCAN_RUN_ITSELF) return scan_failure(run, scan, worker, chunk, file, err);
+    piece->lines_before = worker->chunk_lines;
+    if (scan_run_chunk(worker->scan, piece, &culprit, err) != STATUS_OK) {
+        if (culprit == SCAN_RUN_ITSELF) return scan_failure(run, scan, worker, piece, file, err);
         return scan_blame(run, scan, culprit, err);
     }
     const struct chunk_tally *tally = scan_run_tally(worker->scan);
-    tally_add(&worker->tally, number, chunk, tally);
-    run->chunk_lines[scan->table][number] = (uint32_t)tally->line_count;
+    tally_add(&worker->chunk_tally, number, tally);
+    worker->chunk_lines += tally->line_count;
+    return STATUS_OK;
+}
+
+static status scan_pieces(struct local_run *run, const struct scan *scan,
+                          struct scan_worker *worker, uint64_t number, struct chunk_reader *reader,
+                          struct error *err)
+{
+    for (;;) {
+        struct chunk piece;
+        bool more;
+        if (local_run_stops(run)) return error_set(err, STATUS_CANCELLED, "interrupted");
+        if (chunk_reader_next(reader, &piece, &more, err) != STATUS_OK) {
+            return scan_memory(run, scan, err);
+        }
+        if (!more) return STATUS_OK;
+        TRY(scan_piece(run, scan, worker, number, &piece, chunk_reader_file(reader), err));
+    }
+}
+
+static void discard_chunk(const struct scan *scan, struct scan_worker *worker)
+{
+    tally_reset(&worker->chunk_tally);
+    worker->chunk_lines = 0;
+    for (uint32_t i = 0; i < scan->pipeline_count; i++) {
+        pipeline_run_discard(scan_run_pipeline(worker->scan, i));
+    }
+}
+
+/* All records of a chunk through all pipelines, from where it really begins. */
+static status scan_chunk(struct local_run *run, const struct scan *scan, struct scan_worker *worker,
+                         uint64_t number, struct chunk_reader *reader, struct error *err)
+{
+    uint32_t record_limit = table_files_record_limit(run->options.field_limit);
+    struct table_files *files = &run->options.files[scan->table];
+    status result = chunk_reader_begin(reader, files, number, record_limit, err);
+    if (result != STATUS_OK) result = scan_memory(run, scan, err);
+    for (bool again = true;;) {
+        struct error end_error;
+        if (result == STATUS_OK) result = scan_pieces(run, scan, worker, number, reader, err);
+        if (chunk_reader_end(reader, &run->stopped, &again, &end_error) != STATUS_OK) {
+            *err = end_error;
+            return err->code;
+        }
+        if (!again) return result;
+        discard_chunk(scan, worker);
+        result = STATUS_OK;
+    }
+}
+
+/* What became of a chunk goes into the books and to the folds. */
+static status deliver_chunk(struct local_run *run, const struct scan *scan,
+                            struct scan_worker *worker, uint64_t number,
+                            struct pipeline_output *outputs, struct error *err)
+{
+    tally_merge(&worker->tally, &worker->chunk_tally);
+    tally_reset(&worker->chunk_tally);
+    run->chunk_lines[scan->table][number] = (uint32_t)worker->chunk_lines;
+    worker->chunk_lines = 0;
     for (uint32_t i = 0; i < scan->pipeline_count; i++) {
         const struct pipeline *pipeline = &run->plan->pipelines[scan->pipelines[i]];
         struct batch_identity identity = {.input = pipeline->target_input, .number = number};
@@ -200,7 +263,6 @@ static status scan_items(struct phase_work *work, struct scan_worker *workers,
                          struct arena *arena, struct error *err)
 {
     struct local_run *run = work->run;
-    uint32_t record_limit = table_files_record_limit(run->options.field_limit);
     while (!local_run_stops(run)) {
         uint64_t item = atomic_fetch_add(&work->next_item, 1);
         if (item >= work->item_count) return STATUS_OK;
@@ -210,17 +272,11 @@ static status scan_items(struct phase_work *work, struct scan_worker *workers,
         }
         const struct scan *scan = work->scans[place];
         uint64_t number = item - work->first_items[place];
-        struct chunk chunk;
-        uint32_t file;
-        if (chunk_reader_read(reader, &run->options.files[scan->table], number, record_limit,
-                              &run->stopped, &chunk, &file, err) != STATUS_OK) {
-            return scan_memory(run, scan, err);
-        }
-        if (workers[place].scan == NULL) {
-            TRY(scan_worker_init(run, scan, &workers[place], arena, err));
-        }
-        TRY(scan_chunk(run, scan, &workers[place], number, &chunk, file, outputs, err));
-        report_progress(run, chunk.size);
+        struct scan_worker *worker = &workers[place];
+        if (worker->scan == NULL) TRY(scan_worker_init(run, scan, worker, arena, err));
+        TRY(scan_chunk(run, scan, worker, number, reader, err));
+        TRY(deliver_chunk(run, scan, worker, number, outputs, err));
+        report_progress(run, chunk_reader_bytes(reader));
     }
     return STATUS_OK;
 }
@@ -238,7 +294,6 @@ static void *scan_thread(void *argument)
     status result = STATUS_OK;
     if (workers == NULL || outputs == NULL) result = error_memory(&err);
     if (result == STATUS_OK) result = chunk_reader_create(run->options.budget, &reader, &err);
-    if (result == STATUS_OK) chunk_reader_want_index(reader);
     if (result == STATUS_OK) result = scan_items(work, workers, reader, outputs, &arena, &err);
     if (result != STATUS_OK) local_run_fail(run, &err);
     for (uint32_t i = 0; workers != NULL && i < work->scan_count; i++) {

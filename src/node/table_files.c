@@ -1,11 +1,4 @@
-/* table_files.c - headers first, then pieces whose reading overlaps and whose states form a chain.
- *
- * Reading is the slow part and needs no state, so it comes before the wait. Within the chain, only
- * csv_advance is done in turn, which for bytes without quotes is no more than a memchr. When nobody
- * waits, as between a few threads is the rule, the index is made in its place, and the bytes are
- * looked at once instead of twice. A piece is read with some bytes more, since its last record
- * nearly always ends there.
- */
+/* table_files.c - finds files, reads their headers, and tells lines of them for messages. */
 #include "node/table_files.h"
 
 #include <string.h>
@@ -22,15 +15,10 @@ enum {
     HEADER_FIRST_BYTES = 16 * 1024,
     HEADER_LIMIT_BYTES = 1024 * 1024,
     BYTE_ORDER_MARK_BYTES = 3,
-    TAIL_BYTES = 4096,       /* Read with the piece, */
-    MORE_BYTES = 64 * 1024,  /* and at least at a time when that was not enough. */
     COUNT_BYTES = 64 * 1024, /* At a time when lines are counted. */
     LIST_NAMES = 12,         /* In messages. */
     LIST_NAME_WIDTH = 40
 };
-
-/* A chunk is at most a piece and a record. */
-#define RECORD_LIMIT_MAX ((uint32_t)(CSV_CHUNK_LIMIT_BYTES - TABLE_FILES_CHUNK_LIMIT_BYTES))
 
 /* A list for messages: "a, b, c and 7 more". Names are made fit to be seen. */
 struct name_list {
@@ -274,11 +262,12 @@ static status open_all(const struct table *table, const char *data_dir, struct a
             .name = names[i],
             .fd = -1,
             .path = file_path(data_dir, names[i], arena),
-            .poisoned_piece = UINT64_MAX,
+            .poisoned_chunk = UINT64_MAX,
         };
         files->file_count++;
         if (file->path == NULL) return fail_memory(table, err);
         TRY(open_file(table, file, arena, err));
+        file->next_record = file->body_offset;
         files->byte_count += file->size;
     }
     return STATUS_OK;
@@ -329,8 +318,8 @@ void table_files_rewind(struct table_files *files)
 {
     pthread_mutex_lock(&files->mutex);
     for (uint32_t i = 0; i < files->file_count; i++) {
-        files->files[i].known_piece = 0;
-        files->files[i].state = CSV_RECORD_START;
+        files->files[i].known_chunk = 0;
+        files->files[i].next_record = files->files[i].body_offset;
     }
     pthread_mutex_unlock(&files->mutex);
 }
@@ -341,319 +330,6 @@ void table_files_stop(struct table_files *files)
     files->stopped = true;
     pthread_cond_broadcast(&files->changed);
     pthread_mutex_unlock(&files->mutex);
-}
-
-struct chunk_reader {
-    struct budget *budget;
-    char *block;
-    size_t capacity;
-    size_t front; /* Bytes of the block before those that are read. */
-    bool wants_index;
-    struct csv_index index;
-};
-
-static char *reader_bytes(const struct chunk_reader *reader)
-{
-    return reader->block + reader->front;
-}
-
-/* One read in progress. `start` is where the piece begins in the file, and what bytes[0] is. */
-struct piece {
-    struct table_files *files;
-    struct table_file *file;
-    uint32_t file_number;
-    uint64_t number; /* Within the file. */
-    uint64_t start;
-    size_t size;   /* Of the piece, */
-    size_t filled; /* and of what has been read from its start on. */
-};
-
-/* What became of it. */
-struct reading {
-    enum csv_state first; /* At the piece's start, */
-    enum csv_state last;  /* and at its end. */
-    size_t start;         /* Of the first record; the piece's size when none starts in it. */
-    bool has_index;
-};
-
-status chunk_reader_create(struct budget *budget, struct chunk_reader **out, struct error *err)
-{
-    struct chunk_reader *reader = memory_alloc(budget, sizeof *reader);
-    if (reader == NULL) return error_set(err, STATUS_MEMORY, "no memory to read files");
-    *reader = (struct chunk_reader){.budget = budget, .index = {.budget = budget}};
-    *out = reader;
-    return STATUS_OK;
-}
-
-void chunk_reader_want_index(struct chunk_reader *reader)
-{
-    reader->wants_index = true;
-}
-
-void chunk_reader_destroy(struct chunk_reader *reader)
-{
-    if (reader == NULL) return;
-    csv_index_done(&reader->index);
-    memory_free(reader->budget, reader->block, reader->capacity);
-    memory_free(reader->budget, reader, sizeof *reader);
-}
-
-static uint32_t find_file(const struct table_files *files, uint64_t chunk_number)
-{
-    ASSERT(chunk_number < files->chunk_count);
-    uint32_t low = 0;
-    uint32_t high = files->file_count;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (files->files[middle].first_chunk <= chunk_number) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    /* Of files with the same first chunk, all but the last are empty. */
-    ASSERT(chunk_number - files->files[low].first_chunk < files->files[low].chunk_count);
-    return low;
-}
-
-static struct piece find_piece(struct table_files *files, uint64_t chunk_number)
-{
-    uint32_t file_number = find_file(files, chunk_number);
-    struct table_file *file = &files->files[file_number];
-    uint64_t number = chunk_number - file->first_chunk;
-    uint64_t start = file->body_offset + number * files->chunk_bytes;
-    uint64_t left = file->size - start;
-    return (struct piece){
-        .files = files,
-        .file = file,
-        .file_number = file_number,
-        .number = number,
-        .start = start,
-        .size = left < files->chunk_bytes ? (size_t)left : files->chunk_bytes,
-    };
-}
-
-/* Reads on until at least `wanted` bytes from the piece's start, or all there are, are filled. */
-static status piece_fill(struct piece *piece, struct chunk_reader *reader, size_t wanted,
-                         struct error *err)
-{
-    uint64_t left = piece->file->size - piece->start;
-    if (wanted > left) wanted = (size_t)left;
-    size_t needed = reader->front + wanted;
-    if (needed > reader->capacity) {
-        char *grown = memory_resize(reader->budget, reader->block, reader->capacity, needed);
-        if (grown == NULL) {
-            return error_set(err, STATUS_MEMORY, "%.*s: no memory to read %zu bytes",
-                             TEXT_ARGS(piece->file->name), wanted);
-        }
-        reader->block = grown;
-        reader->capacity = needed;
-    }
-    struct file_part part = {
-        .fd = piece->file->fd,
-        .path = piece->file->path,
-        .offset = piece->start + piece->filled,
-        .size = wanted - piece->filled,
-    };
-    TRY(file_read(part, reader_bytes(reader) + piece->filled, err));
-    piece->filled = wanted;
-    return STATUS_OK;
-}
-
-static void piece_poison(const struct piece *piece)
-{
-    pthread_mutex_lock(&piece->files->mutex);
-    if (piece->number < piece->file->poisoned_piece) piece->file->poisoned_piece = piece->number;
-    pthread_cond_broadcast(&piece->files->changed);
-    pthread_mutex_unlock(&piece->files->mutex);
-}
-
-/* Waits for the state at the piece's start, and tells whether others wait for the one at its end.
- */
-static status piece_wait(const struct piece *piece, const atomic_bool *stopped,
-                         enum csv_state *out_state, bool *out_hurry, struct error *err)
-{
-    struct table_files *files = piece->files;
-    const struct table_file *file = piece->file;
-    bool given_up = false;
-    pthread_mutex_lock(&files->mutex);
-    while (file->known_piece < piece->number) {
-        given_up = files->stopped || file->poisoned_piece <= piece->number ||
-                   (stopped != NULL && atomic_load(stopped));
-        if (given_up) break;
-        files->waiting++;
-        pthread_cond_wait(&files->changed, &files->mutex);
-        files->waiting--;
-    }
-    ASSERT(given_up || file->known_piece == piece->number);
-    *out_state = file->state;
-    *out_hurry = files->waiting > 0;
-    pthread_mutex_unlock(&files->mutex);
-    if (given_up) return error_set(err, STATUS_CANCELLED, "reading was stopped");
-    return STATUS_OK;
-}
-
-static void piece_hand_on(const struct piece *piece, enum csv_state state)
-{
-    pthread_mutex_lock(&piece->files->mutex);
-    piece->file->known_piece = piece->number + 1;
-    piece->file->state = state;
-    pthread_cond_broadcast(&piece->files->changed);
-    pthread_mutex_unlock(&piece->files->mutex);
-}
-
-static status fail_record_limit(const struct piece *piece, uint64_t record_offset,
-                                uint32_t record_limit, struct error *err)
-{
-    status failed = error_set(
-        err, STATUS_LIMIT,
-        "the record that begins here is longer than %u bytes; is a quote unclosed?", record_limit);
-    (void)failed; /* It gets its place. */
-    return table_files_place(piece->files, piece->file_number, record_offset, err);
-}
-
-/* Looks at every record of a chunk that is longer than a record may be. */
-static status check_records(const struct piece *piece, const struct chunk *chunk,
-                            uint32_t record_limit, struct error *err)
-{
-    for (size_t start = 0; start < chunk->size;) {
-        enum csv_state state = CSV_RECORD_START;
-        size_t size = csv_record_end(&state, chunk->bytes + start, chunk->size - start);
-        if (size > record_limit) {
-            return fail_record_limit(piece, chunk->offset + start, record_limit, err);
-        }
-        start += size;
-    }
-    return STATUS_OK;
-}
-
-/* Finds where the record that is in progress at the end of the piece ends, or that it is too long.
- */
-static status piece_finish(struct piece *piece, struct chunk_reader *reader, enum csv_state state,
-                           uint32_t record_limit, size_t *out_end, struct error *err)
-{
-    size_t end = piece->size;
-    while (state != CSV_RECORD_START) {
-        if (end == piece->filled) {
-            if (piece->start + piece->filled == piece->file->size) break;
-            size_t more = end / 2 > MORE_BYTES ? end / 2 : MORE_BYTES;
-            TRY(piece_fill(piece, reader, end + more, err));
-        }
-        end += csv_record_end(&state, reader_bytes(reader) + end, piece->filled - end);
-        if (end - piece->size > record_limit) break; /* check_records tells where it begins. */
-    }
-    *out_end = end;
-    return STATUS_OK;
-}
-
-/* Where the first record that starts in the piece does; piece->size when none does. */
-static size_t piece_first_record(const struct piece *piece, const char *bytes, enum csv_state state)
-{
-    if (state == CSV_RECORD_START) return 0;
-    return csv_record_end(&state, bytes, piece->size);
-}
-
-/* The state at the piece's end, from the one at its start; by way of the index if it is wanted and
- * nobody is kept waiting. */
-static status piece_advance(const struct piece *piece, struct chunk_reader *reader, bool hurry,
-                            struct reading *reading, struct error *err)
-{
-    size_t start = reading->start;
-    reading->has_index = reader->wants_index && !hurry && start < piece->size;
-    if (!reading->has_index) {
-        reading->last = csv_advance(reading->first, reader_bytes(reader), piece->size);
-        return STATUS_OK;
-    }
-    uint32_t column_count = piece->file->column_count;
-    struct csv_input input = {reader_bytes(reader) + start, piece->size - start, column_count};
-    csv_index_begin(&reader->index, column_count);
-    return csv_index_advance(&reader->index, input, &reading->last, err);
-}
-
-/* Reads the piece and passes the state on, from the one at its start to the one at its end. */
-static status piece_read(struct piece *piece, struct chunk_reader *reader,
-                         const atomic_bool *stopped, struct reading *reading, struct error *err)
-{
-    bool hurry = false;
-    status result = piece_fill(piece, reader, piece->size + TAIL_BYTES, err);
-    if (result == STATUS_OK) result = piece_wait(piece, stopped, &reading->first, &hurry, err);
-    if (result == STATUS_OK) {
-        reading->start = piece_first_record(piece, reader_bytes(reader), reading->first);
-        result = piece_advance(piece, reader, hurry, reading, err);
-    }
-    if (result != STATUS_OK) {
-        piece_poison(piece);
-        return result;
-    }
-    piece_hand_on(piece, reading->last);
-    return STATUS_OK;
-}
-
-/* The chunk is what begins `start` bytes after the piece does, which ends in the state `last`. */
-static status piece_cut(struct piece *piece, struct chunk_reader *reader, size_t start,
-                        enum csv_state last, uint32_t record_limit, struct chunk *out,
-                        struct error *err)
-{
-    size_t end = start;
-    if (start < piece->size) TRY(piece_finish(piece, reader, last, record_limit, &end, err));
-    *out = (struct chunk){
-        .bytes = reader_bytes(reader) + start,
-        .size = end - start,
-        .file_columns = piece->file->column_count,
-        .column_map = piece->file->column_map,
-        .offset = piece->start + start,
-    };
-    return out->size > record_limit ? check_records(piece, out, record_limit, err) : STATUS_OK;
-}
-
-static uint32_t bounded_limit(uint32_t record_limit)
-{
-    return record_limit > RECORD_LIMIT_MAX ? RECORD_LIMIT_MAX : record_limit;
-}
-
-status chunk_reader_read(struct chunk_reader *reader, struct table_files *files,
-                         uint64_t chunk_number, uint32_t record_limit, const atomic_bool *stopped,
-                         struct chunk *out_chunk, uint32_t *out_file, struct error *err)
-{
-    struct piece piece = find_piece(files, chunk_number);
-    struct reading reading = {0};
-    reader->front = 0;
-    TRY(piece_read(&piece, reader, stopped, &reading, err));
-    TRY(piece_cut(&piece, reader, reading.start, reading.last, bounded_limit(record_limit),
-                  out_chunk, err));
-    if (reading.has_index) out_chunk->index = &reader->index;
-    *out_file = piece.file_number;
-    return STATUS_OK;
-}
-
-status chunk_reader_read_on(struct chunk_reader *reader, struct table_files *files,
-                            uint64_t chunk_number, uint64_t from, size_t front,
-                            uint32_t record_limit, struct chunk *out_chunk, uint32_t *out_file,
-                            struct error *err)
-{
-    struct piece piece = find_piece(files, chunk_number);
-    uint64_t skipped = 0;
-    if (piece.number > 0) {
-        ASSERT(from >= piece.start);
-        skipped = from - piece.start < piece.size ? from - piece.start : piece.size;
-    }
-    piece.start += skipped;
-    piece.size -= (size_t)skipped;
-    reader->front = front;
-    TRY(piece_fill(&piece, reader, piece.size + TAIL_BYTES, err));
-    enum csv_state last = csv_advance(CSV_RECORD_START, reader_bytes(reader), piece.size);
-    *out_file = piece.file_number;
-    return piece_cut(&piece, reader, 0, last, bounded_limit(record_limit), out_chunk, err);
-}
-
-struct buf chunk_reader_take(struct chunk_reader *reader)
-{
-    struct buf block = {.bytes = (unsigned char *)reader->block,
-                        .capacity = reader->capacity,
-                        .budget = reader->budget};
-    reader->block = NULL;
-    reader->capacity = 0;
-    return block;
 }
 
 status table_files_line(struct table_files *files, uint32_t file, uint64_t byte_offset,

@@ -1,20 +1,15 @@
-/* table_files.h - the files of one table, cut exactly into chunks of whole records.
+/* table_files.h - the files of one table, and what is a chunk of them.
  *
- *     table_files_open -> chunk_reader_read* (by any number of threads) -> table_files_close
+ *     table_files_open -> chunk_reader.h (by any number of threads) -> table_files_close
  *
- * The body of a file, which is what follows its header, is laid out in pieces of chunk_bytes. Chunk
- * k holds the records that start in piece k: a record's tail in the next piece belongs to it, and
- * when a record covers whole pieces, their chunks are empty. So the cut depends on the bytes and
- * chunk_bytes alone. Chunks are numbered through all files of the table, which are in the order of
- * their names.
+ * The body of a file, which is what follows its header, is laid out in stretches of chunk_bytes.
+ * Chunk k holds the records that start in stretch k: a record's tail in the next one belongs to it,
+ * and when a record covers whole stretches, their chunks are empty. So the cut depends on the bytes
+ * and chunk_bytes alone. Chunks are numbered through all files of the table, which are in the order
+ * of their names.
  *
- * Where records start depends on the quotes of everything before. That is never guessed: whoever
- * reads a piece hands the state at its end on to whoever reads the next one, and waits for its own.
- * So chunk numbers must be taken in ascending order, each by somebody, once.
- *
- * Memory: everything lives in the arena given at opening. Threads: chunk_reader_read (each with its
- * own reader), table_files_stop, table_files_line and what is built on it from any; the rest from
- * one.
+ * Memory: everything lives in the arena given at opening. Threads: table_files_stop,
+ * table_files_line and what is built on it from any; the rest from one.
  */
 #ifndef NODE_TABLE_FILES_H
 #define NODE_TABLE_FILES_H
@@ -28,8 +23,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/csv_split.h"
-#include "exec/chunk_scan.h"
 #include "plan/plan.h"
 
 struct arena;
@@ -52,9 +45,9 @@ struct table_file {
     const char *path;
 
     /* Guarded by the table's mutex. */
-    uint64_t known_piece;    /* The state at the start of this piece */
-    enum csv_state state;    /* is this. */
-    uint64_t poisoned_piece; /* This and later ones wait in vain: its reader failed. */
+    uint64_t known_chunk;    /* The first record that is not in a chunk before this one */
+    uint64_t next_record;    /* begins here in the file. */
+    uint64_t poisoned_chunk; /* This and later ones wait in vain: its reader failed. */
 };
 
 struct table_files {
@@ -65,7 +58,6 @@ struct table_files {
     uint64_t chunk_count;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint32_t waiting; /* Readers that wait for a state. */
     bool stopped;
     bool is_open;
 };
@@ -83,34 +75,6 @@ void table_files_cut(struct table_files *files, uint32_t chunk_bytes);
 /* How long a record may be: it may hold several large fields, but not any number of them. 0: fields
  * have no limit. */
 uint32_t table_files_record_limit(uint32_t field_limit);
-
-struct chunk_reader; /* One per thread; owns a buffer that grows to the longest chunk. */
-
-MUST_USE status chunk_reader_create(struct budget *budget, struct chunk_reader **out,
-                                    struct error *err);
-/* From now on chunks may come with an index that is begun, which is to say when nobody has to wait
- * for it. */
-void chunk_reader_want_index(struct chunk_reader *reader);
-/* Accepts NULL. */
-void chunk_reader_destroy(struct chunk_reader *reader);
-
-/* Reads a chunk, which may be empty (size 0), and says which file it is of; it is borrowed from the
- * reader until its next read. Waits until the piece before has been read. STATUS_CANCELLED:
- * *stopped (may be NULL) was set and table_files_stop called, or the reader of a piece before
- * failed. STATUS_LIMIT: a record has more than `record_limit` bytes. */
-MUST_USE status chunk_reader_read(struct chunk_reader *reader, struct table_files *files,
-                                  uint64_t chunk_number, uint32_t record_limit,
-                                  const atomic_bool *stopped, struct chunk *out_chunk,
-                                  uint32_t *out_file, struct error *err);
-/* The same for whoever reads all chunks alone and in order, with `front` bytes before the chunk
- * that are his. `from` is where the last chunk of the file that was not empty ended; of the first
- * one it means nothing. */
-MUST_USE status chunk_reader_read_on(struct chunk_reader *reader, struct table_files *files,
-                                     uint64_t chunk_number, uint64_t from, size_t front,
-                                     uint32_t record_limit, struct chunk *out_chunk,
-                                     uint32_t *out_file, struct error *err);
-/* What was read, for good: `front` bytes, and then the chunk. Its size is for the caller to set. */
-struct buf chunk_reader_take(struct chunk_reader *reader);
 
 /* Before every further reading of the table, from its first chunk on; nobody may be reading. */
 void table_files_rewind(struct table_files *files);

@@ -264,7 +264,7 @@ static status map_chunk(struct mapper *mapper, struct map_task *task,
         return result;
     }
     if (is_first_scan(shape->plan, scan)) {
-        tally_add(&prepared->account.tallies[scan->table], task->number, &chunk,
+        tally_add(&prepared->account.tallies[scan->table], task->number,
                   scan_run_tally(prepared->run));
     }
     uint32_t most = 1;

@@ -11,7 +11,7 @@
 #include "exec/fold.h"
 #include "io/file.h"
 #include "node/books.h"
-#include "node/table_files.h"
+#include "node/chunk_reader.h"
 #include "role/shape.h"
 #include "sim/scenario_data.h"
 #include "sql/compile.h"
@@ -123,17 +123,19 @@ static status cut_table(const struct table *table, struct table_files *files,
                         struct chunk_reader *reader, struct arena *arena,
                         struct scenario_table *out, struct error *err)
 {
-    table_files_rewind(files);
     out->chunk_count = files->chunk_count;
     out->chunks = arena_array(arena, struct scenario_chunk, files->chunk_count + 1);
     out->chunk_lines = arena_array(arena, uint32_t, files->chunk_count + 1);
     if (out->chunks == NULL || out->chunk_lines == NULL) return error_memory(err);
     uint32_t last_file = UINT32_MAX;
     uint64_t line = 0;
+    uint64_t next_offset = 0;
     for (uint64_t i = 0; i < files->chunk_count; i++) {
         struct chunk chunk;
         uint32_t file;
-        TRY(chunk_reader_read(reader, files, i, RECORD_LIMIT_BYTES, NULL, &chunk, &file, err));
+        TRY(chunk_reader_read_on(reader, files, i, next_offset, 0, RECORD_LIMIT_BYTES, &chunk,
+                                 &file, err));
+        if (chunk.size > 0) next_offset = chunk.offset + chunk.size;
         if (file != last_file) line = files->files[file].header_lines + 1;
         last_file = file;
         TRY(keep_chunk(table, &chunk, file, line, &out->chunks[i], err));

@@ -18,6 +18,15 @@ bool tally_init(struct tally *tally, uint32_t column_count, struct arena *arena)
     return tally->dropped != NULL && tally->nulled != NULL;
 }
 
+void tally_reset(struct tally *tally)
+{
+    struct tally empty = {
+        .column_count = tally->column_count, .dropped = tally->dropped, .nulled = tally->nulled};
+    memset(tally->dropped, 0, tally->column_count * sizeof *tally->dropped);
+    memset(tally->nulled, 0, tally->column_count * sizeof *tally->nulled);
+    *tally = empty;
+}
+
 static bool stands_before(const struct tally_line *a, const struct tally_line *b)
 {
     if (a->first_chunk != b->first_chunk) return a->first_chunk < b->first_chunk;
@@ -70,13 +79,7 @@ bool account_init(struct account *account, const struct plan *plan, struct arena
 void account_reset(struct account *account, const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->table_count; i++) {
-        struct tally *tally = &account->tallies[i];
-        struct tally_line(*dropped)[DROP_REASON_COUNT] = tally->dropped;
-        struct tally_line *nulled = tally->nulled;
-        uint32_t count = tally->column_count;
-        memset(dropped, 0, count * sizeof *dropped);
-        memset(nulled, 0, count * sizeof *nulled);
-        *tally = (struct tally){.column_count = count, .dropped = dropped, .nulled = nulled};
+        tally_reset(&account->tallies[i]);
     }
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
         account->maps[i] = (struct stage_counts){0};

@@ -69,6 +69,7 @@ struct account {
 
 /* False: the arena is full. */
 MUST_USE bool tally_init(struct tally *tally, uint32_t column_count, struct arena *arena);
+void tally_reset(struct tally *tally);
 void tally_merge(struct tally *tally, const struct tally *more);
 
 MUST_USE bool account_init(struct account *account, const struct plan *plan, struct arena *arena);

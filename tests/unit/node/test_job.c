@@ -49,14 +49,12 @@ static uint32_t chunk_bytes(off_t file_size, struct job_options options)
     return chosen;
 }
 
-static void large_data_that_travels_gets_larger_chunks_unless_told_otherwise(void **state)
+static void large_data_gets_larger_chunks_unless_told_otherwise(void **state)
 {
     (void)state;
-    assert_int_equal(chunk_bytes(LARGE_BYTES - 1, (struct job_options){.travels = true}),
-                     512 << 10);
-    assert_int_equal(chunk_bytes(LARGE_BYTES, (struct job_options){.travels = true}), 4 << 20);
-    assert_int_equal(chunk_bytes(LARGE_BYTES, (struct job_options){0}), 512 << 10);
-    struct job_options told = {.travels = true, .chunk_bytes = 1000};
+    assert_int_equal(chunk_bytes(LARGE_BYTES - 1, (struct job_options){0}), 512 << 10);
+    assert_int_equal(chunk_bytes(LARGE_BYTES, (struct job_options){0}), 4 << 20);
+    struct job_options told = {.chunk_bytes = 1000};
     assert_int_equal(chunk_bytes(LARGE_BYTES, told), 1000);
 }
 
@@ -66,7 +64,7 @@ int main(void)
     write_file("tables.sql", "CREATE TABLE t (id INT NOT NULL) FROM 't.csv';\n", 0);
     write_file("q1.sql", "SELECT id FROM t;\n", 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(large_data_that_travels_gets_larger_chunks_unless_told_otherwise),
+        cmocka_unit_test(large_data_gets_larger_chunks_unless_told_otherwise),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     static const char *const names[] = {"t.csv", "tables.sql", "q1.sql"};

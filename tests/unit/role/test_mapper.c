@@ -393,7 +393,7 @@ static void count_directly(struct crew *crew, uint32_t scan_id, struct account *
                               .column_map = body.column_map};
         assert_int_equal(scan_run_chunk(run, &chunk, &culprit, &err), STATUS_OK);
         if (is_read_first(shape->plan, scan_id)) {
-            tally_add(&account->tallies[scan->table], number, &chunk, scan_run_tally(run));
+            tally_add(&account->tallies[scan->table], number, scan_run_tally(run));
         }
         for (uint32_t i = 0; i < scan->pipeline_count; i++) {
             uint32_t id = scan->pipelines[i];
