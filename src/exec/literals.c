@@ -72,11 +72,10 @@ static void put_item(struct literals *out, struct text item)
 static bool add_item(struct literals *out, struct text item, uint32_t *used)
 {
     if (item.size == 0 || out->count == LITERALS_MAX) return false;
+    if (item.size > LITERALS_BYTES_MAX - *used) return false;
     char *copy = out->bytes + *used;
     for (uint32_t i = 0; i < item.size; i++) {
-        char c = item.bytes[i];
-        if (!is_plain(c)) return false;
-        copy[i] = out->any_case ? lower(c) : c;
+        copy[i] = out->any_case ? lower(item.bytes[i]) : item.bytes[i];
     }
     put_item(out, (struct text){copy, item.size});
     out->count++;
@@ -112,22 +111,39 @@ static bool add_exotic(struct literals *out)
     return true;
 }
 
-bool literals_parse(struct literals *out, struct text pattern, bool any_case)
+static bool finish(struct literals *out)
 {
-    *out = (struct literals){.any_case = any_case};
-    if (pattern.size == 0 || pattern.size > LITERALS_BYTES_MAX) return false;
-    uint32_t used = 0;
-    uint32_t start = 0;
-    for (uint32_t i = 0; i <= pattern.size; i++) {
-        if (i < pattern.size && pattern.bytes[i] != '|') continue;
-        if (!add_item(out, (struct text){pattern.bytes + start, i - start}, &used)) return false;
-        start = i + 1;
-    }
     if (add_exotic(out)) return true;
     /* Too many: the letters alone. */
     out->exotic_count = 0;
     return put_exotic(out, exotic_s, (struct text){"", 0}) &&
            put_exotic(out, exotic_k, (struct text){"", 0});
+}
+
+bool literals_make(struct literals *out, const struct text *items, uint32_t count, bool any_case)
+{
+    *out = (struct literals){.any_case = any_case};
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!add_item(out, items[i], &used)) return false;
+    }
+    return count > 0 && finish(out);
+}
+
+bool literals_parse(struct literals *out, struct text pattern, bool any_case)
+{
+    *out = (struct literals){.any_case = any_case};
+    uint32_t used = 0;
+    uint32_t start = 0;
+    for (uint32_t i = 0; i <= pattern.size; i++) {
+        if (i < pattern.size && pattern.bytes[i] != '|') {
+            if (!is_plain(pattern.bytes[i])) return false;
+            continue;
+        }
+        if (!add_item(out, (struct text){pattern.bytes + start, i - start}, &used)) return false;
+        start = i + 1;
+    }
+    return finish(out);
 }
 
 static bool has_at(const struct literals *literals, struct text text, uint32_t at, struct text item)

@@ -1,6 +1,6 @@
 /* literals.h - whether a text contains one of a few literals, found without a regular expression.
  *
- * Up to eight literals of ASCII bytes, with or without regard to letter case. Read-only once made.
+ * Up to eight literals, with or without regard to the case of ASCII letters. Read-only once made.
  */
 #ifndef EXEC_LITERALS_H
 #define EXEC_LITERALS_H
@@ -41,6 +41,9 @@ enum literals_answer {
     LITERALS_UNSURE, /* None, but an s or k that is not ASCII may be part of one. */
 };
 
+/* Of any bytes where letter case matters, of ASCII otherwise. False: too many or too long ones, or
+ * one that is empty. */
+bool literals_make(struct literals *out, const struct text *items, uint32_t count, bool any_case);
 /* False when the pattern is anything but plain literals with | between. */
 bool literals_parse(struct literals *out, struct text pattern, bool any_case);
 

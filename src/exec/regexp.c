@@ -1,4 +1,5 @@
-/* regexp.c - PCRE2 behind limits, with a shorter way for plain literals.
+/* regexp.c - PCRE2 behind limits, with a shorter way for plain literals, and asked only where a
+ * match is possible.
  *
  * The machine-code matcher is used where the library has one, with a stack of its own. When that
  * stack is too small the interpreter decides, whose memory is limited in the same way on every
@@ -16,6 +17,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "exec/literals.h"
+#include "exec/regexp_needs.h"
 
 enum {
     MATCH_LIMIT = 1000000,
@@ -37,6 +39,7 @@ struct regexp {
     uint32_t group_count;
     bool is_literals;
     struct literals literals;
+    struct regexp_needs needs; /* Of any other pattern. */
 };
 
 /* PCRE2 does not say the size when it frees, so it is kept in front. */
@@ -167,9 +170,10 @@ static status build(struct regexp *regexp, struct text pattern, struct text opti
     if (regexp->memory == NULL) return no_memory(err);
     TRY(compile(regexp, flags, err));
     TRY(prepare_match(regexp, err));
-    regexp->is_literals =
-        (flags & PCRE2_LITERAL) == 0 &&
-        literals_parse(&regexp->literals, regexp->pattern, (flags & PCRE2_CASELESS) != 0);
+    if ((flags & PCRE2_LITERAL) != 0) return STATUS_OK;
+    bool any_case = (flags & PCRE2_CASELESS) != 0;
+    regexp->is_literals = literals_parse(&regexp->literals, regexp->pattern, any_case);
+    if (!regexp->is_literals) regexp_needs_find(&regexp->needs, regexp->pattern, any_case);
     return STATUS_OK;
 }
 
@@ -210,10 +214,16 @@ uint32_t regexp_group_count(const struct regexp *regexp)
 
 static status match(struct regexp *regexp, struct text value, bool *out, struct error *err)
 {
+    uint32_t from;
+    if (!regexp_needs_met(&regexp->needs, value, &from)) {
+        *out = false;
+        return STATUS_OK;
+    }
     PCRE2_SPTR subject = (PCRE2_SPTR)(value.size == 0 ? "" : value.bytes);
-    int found = pcre2_match(regexp->code, subject, value.size, 0, 0, regexp->match, regexp->limits);
+    int found =
+        pcre2_match(regexp->code, subject, value.size, from, 0, regexp->match, regexp->limits);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
-        found = pcre2_match(regexp->code, subject, value.size, 0, PCRE2_NO_JIT, regexp->match,
+        found = pcre2_match(regexp->code, subject, value.size, from, PCRE2_NO_JIT, regexp->match,
                             regexp->limits);
     }
     switch (found) {

@@ -3,7 +3,8 @@
  *     regexp_create -> (regexp_matches | regexp_extract)* -> regexp_destroy
  *
  * Invalid bytes match nothing. The number of steps per value is limited, so that an expression that
- * explodes ends in STATUS_LIMIT. Plain literals with | between don't go through PCRE2 at all.
+ * explodes ends in STATUS_LIMIT. Plain literals with | between don't go through PCRE2 at all, nor
+ * do values that lack what every match has.
  *
  * Memory: a regexp owns what it needs; found texts are borrowed from the value.
  * Threads: one owner; matching writes to the regexp.

@@ -1,4 +1,4 @@
-/* fuzz_regexp.c - any pattern over any value ends, and plain literals match as PCRE2 does.
+/* fuzz_regexp.c - any pattern over any value ends, and the shorter ways find what PCRE2 does.
  *
  * Input: one byte of options, the pattern up to a newline, then the value.
  */
@@ -29,6 +29,25 @@ static void compare_with_grouped(struct text pattern, struct text options, struc
     regexp_destroy(regexp);
 }
 
+/* Behind a comment, nothing is known of a pattern. */
+static void compare_with_commented(struct text pattern, struct text options, struct text value,
+                                   bool expected)
+{
+    static const char comment[] = "(?#)";
+    char commented[4096 + sizeof comment];
+    memcpy(commented, comment, sizeof comment - 1);
+    memcpy(commented + sizeof comment - 1, pattern.bytes, pattern.size);
+    struct text whole = {commented, pattern.size + (uint32_t)sizeof comment - 1};
+    struct regexp *regexp = NULL;
+    struct error err;
+    bool found = false;
+    /* Some things are only allowed at the very start, or mean something else there. */
+    bool is_special = pattern.size > 1 && memcmp(pattern.bytes, "(*", 2) == 0;
+    if (is_special || regexp_create(whole, options, &regexp, &err) != STATUS_OK) return;
+    if (regexp_matches(regexp, value, &found, &err) == STATUS_OK) require(found == expected);
+    regexp_destroy(regexp);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2 || size > 4096) return 0;
@@ -53,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(part.size == 0 ||
                 (part.bytes >= value.bytes && part.bytes + part.size <= value.bytes + value.size));
     }
+    if (code == STATUS_OK) compare_with_commented(pattern, options, value, found);
     struct literals literals;
     if (literals_parse(&literals, pattern, any_case)) {
         compare_with_grouped(pattern, options, value, found);
