@@ -240,23 +240,6 @@ status kernel_start(struct eval *eval, const struct frame *frame,
     return kernel_nulls(frame, operands, eval->arg_count, &out->nulls, err);
 }
 
-uint32_t utf8_step(const char *bytes, uint32_t size)
-{
-    const unsigned char *b = (const unsigned char *)bytes;
-    if (b[0] < 0xc2 || b[0] > 0xf4) return 1;
-    uint32_t length = b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : 4;
-    if (size < length) return 1;
-    for (uint32_t i = 1; i < length; i++) {
-        if ((b[i] & 0xc0) != 0x80) return 1;
-    }
-    /* Overlong forms, surrogates and what lies beyond Unicode differ in the second byte. */
-    if (b[0] == 0xe0 && b[1] < 0xa0) return 1;
-    if (b[0] == 0xed && b[1] > 0x9f) return 1;
-    if (b[0] == 0xf0 && b[1] < 0x90) return 1;
-    if (b[0] == 0xf4 && b[1] > 0x8f) return 1;
-    return length;
-}
-
 /* --- Creation. --- */
 
 static bool all_constant(const struct eval *eval)

@@ -175,34 +175,6 @@ status text_trim(struct eval *eval, const struct frame *frame, struct column *ou
     return STATUS_OK;
 }
 
-/* How many bytes from `at` on are characters of their own; it looks at eight at a time. */
-static uint32_t ascii_run(struct text text, uint32_t at)
-{
-    uint32_t start = at;
-    for (; text.size - at >= 8; at += 8) {
-        uint64_t word;
-        memcpy(&word, text.bytes + at, sizeof word);
-        if ((word & 0x8080808080808080u) != 0) break;
-    }
-    while (at < text.size && (unsigned char)text.bytes[at] < 0x80) {
-        at++;
-    }
-    return at - start;
-}
-
-static uint32_t count_characters(struct text text)
-{
-    uint32_t count = 0;
-    for (uint32_t at = 0; at < text.size; count++) {
-        uint32_t plain = ascii_run(text, at);
-        at += plain;
-        count += plain;
-        if (at == text.size) return count;
-        at += utf8_step(text.bytes + at, text.size - at);
-    }
-    return count;
-}
-
 /* Where the character number `index` after those before `from_byte` begins; the text's end if it
  * has fewer. */
 static uint32_t byte_of_character(struct text text, uint32_t from_byte, int64_t index)
@@ -222,7 +194,7 @@ status text_length(struct eval *eval, const struct frame *frame, struct column *
     TRY(kernel_start(eval, frame, operands, out, &finished, err));
     if (finished) return STATUS_OK;
     EACH_ROW(frame->selection, row, if (is_null_at(out->nulls, row)) continue;
-             out->ints[row] = count_characters(text_at(&operands[0], row)););
+             out->ints[row] = utf8_count(text_at(&operands[0], row)););
     return STATUS_OK;
 }
 
@@ -255,7 +227,7 @@ static struct text substring(struct text text, int64_t from, int64_t count)
     /* What is counted from the start does not ask how long the text is: it has no more characters
      * than bytes. */
     bool is_from_start = from >= 0 && count >= 0;
-    uint32_t length = is_from_start ? text.size : count_characters(text);
+    uint32_t length = is_from_start ? text.size : utf8_count(text);
     substring_bounds(length, from, count, &start, &end);
     uint32_t first_byte = byte_of_character(text, 0, start);
     uint32_t end_byte = byte_of_character(text, first_byte, end - start);
@@ -290,7 +262,7 @@ static uint32_t part_number(int64_t index, uint32_t parts)
 
 static struct text nth_character(struct text text, int64_t index)
 {
-    uint32_t number = part_number(index, count_characters(text));
+    uint32_t number = part_number(index, utf8_count(text));
     if (number == 0) return TEXT_LITERAL("");
     uint32_t at = byte_of_character(text, 0, number - 1);
     return (struct text){text.bytes + at, utf8_step(text.bytes + at, text.size - at)};

@@ -12,6 +12,7 @@
 #define EXEC_KERNEL_H
 
 #include "exec/eval.h"
+#include "exec/utf8.h"
 
 struct regexp;
 
@@ -151,9 +152,6 @@ static inline int64_t double_key(double value)
     memcpy(&bits, &value, sizeof bits);
     return bits ^ ((bits >> 63) & INT64_MAX);
 }
-
-/* Bytes of the character at the start of 1 or more bytes of UTF-8; an invalid byte is one. */
-uint32_t utf8_step(const char *bytes, uint32_t size);
 
 /* --- function_compare.c --- */
 /* Whether this comparison has a loop that yields rows directly, */

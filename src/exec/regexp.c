@@ -3,7 +3,9 @@
  *
  * The machine-code matcher is used where the library has one, with a stack of its own. When that
  * stack is too small the interpreter decides, whose memory is limited in the same way on every
- * machine.
+ * machine. Values that are not UTF-8 always go to the interpreter, by code of their own: machine
+ * code that allows for them reads beyond their end in some versions (10.42: [^k] in any case), and
+ * misses characters of several bytes for \W, also in values that are UTF-8.
  *
  * A caseless s or k also matches U+017F or U+212A. A value without a match that contains one of
  * them is asked again of PCRE2; so both ways always agree.
@@ -18,6 +20,7 @@
 #include "base/memory.h"
 #include "exec/literals.h"
 #include "exec/regexp_needs.h"
+#include "exec/utf8.h"
 
 enum {
     MATCH_LIMIT = 1000000,
@@ -32,7 +35,9 @@ enum {
 struct regexp {
     struct text pattern; /* Owned; for messages. */
     pcre2_general_context *memory;
-    pcre2_code *code;
+    uint32_t flags;
+    pcre2_code *code;    /* For values that are UTF-8. */
+    pcre2_code *lenient; /* For others; made when one comes. */
     pcre2_match_context *limits;
     pcre2_match_data *match;
     pcre2_jit_stack *stack;
@@ -110,13 +115,13 @@ static status read_options(struct text options, uint32_t *out, struct error *err
     return STATUS_OK;
 }
 
-static status compile(struct regexp *regexp, uint32_t flags, struct error *err)
+static status compile(struct regexp *regexp, uint32_t flags, pcre2_code **out, struct error *err)
 {
     struct text pattern = regexp->pattern;
     pcre2_compile_context *context = pcre2_compile_context_create(regexp->memory);
     if (context == NULL) return no_memory(err);
     /* As elsewhere in SQL, $ is the very end of the value. */
-    uint32_t base = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C;
+    uint32_t base = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C;
     if ((flags & PCRE2_LITERAL) != 0) {
         flags &= ~PCRE2_DOTALL;
         base &= ~PCRE2_NEVER_BACKSLASH_C;
@@ -125,10 +130,10 @@ static status compile(struct regexp *regexp, uint32_t flags, struct error *err)
     }
     int code = 0;
     PCRE2_SIZE offset = 0;
-    regexp->code = pcre2_compile((PCRE2_SPTR)pattern.bytes, pattern.size, base | flags, &code,
-                                 &offset, context);
+    *out = pcre2_compile((PCRE2_SPTR)pattern.bytes, pattern.size, base | flags, &code, &offset,
+                         context);
     pcre2_compile_context_free(context);
-    if (regexp->code != NULL) return STATUS_OK;
+    if (*out != NULL) return STATUS_OK;
     if (code == PCRE2_ERROR_HEAP_FAILED) return no_memory(err);
     PCRE2_UCHAR message[256] = "";
     (void)pcre2_get_error_message(code, message, sizeof message); /* Cut at the limit. */
@@ -168,7 +173,8 @@ static status build(struct regexp *regexp, struct text pattern, struct text opti
     regexp->pattern = (struct text){copy, pattern.size};
     regexp->memory = pcre2_general_context_create(block_alloc, block_free, NULL);
     if (regexp->memory == NULL) return no_memory(err);
-    TRY(compile(regexp, flags, err));
+    regexp->flags = flags;
+    TRY(compile(regexp, flags, &regexp->code, err));
     TRY(prepare_match(regexp, err));
     if ((flags & PCRE2_LITERAL) != 0) return STATUS_OK;
     bool any_case = (flags & PCRE2_CASELESS) != 0;
@@ -198,6 +204,7 @@ void regexp_destroy(struct regexp *regexp)
     pcre2_jit_stack_free(regexp->stack);
     pcre2_match_data_free(regexp->match);
     pcre2_match_context_free(regexp->limits);
+    pcre2_code_free(regexp->lenient);
     pcre2_code_free(regexp->code);
     pcre2_general_context_free(regexp->memory);
     if (regexp->pattern.bytes != NULL) {
@@ -212,6 +219,29 @@ uint32_t regexp_group_count(const struct regexp *regexp)
     return regexp->group_count;
 }
 
+/* What PCRE2 says of a value, looking for a match that begins at `from` or later. */
+static status ask(struct regexp *regexp, struct text value, uint32_t from, int *out,
+                  struct error *err)
+{
+    PCRE2_SPTR subject = (PCRE2_SPTR)(value.size == 0 ? "" : value.bytes);
+    if (!utf8_is_valid(value)) {
+        if (regexp->lenient == NULL) {
+            uint32_t flags = regexp->flags | PCRE2_MATCH_INVALID_UTF;
+            TRY(compile(regexp, flags, &regexp->lenient, err));
+        }
+        *out = pcre2_match(regexp->lenient, subject, value.size, from, PCRE2_NO_JIT, regexp->match,
+                           regexp->limits);
+        return STATUS_OK;
+    }
+    *out = pcre2_match(regexp->code, subject, value.size, from, PCRE2_NO_UTF_CHECK, regexp->match,
+                       regexp->limits);
+    if (*out == PCRE2_ERROR_JIT_STACKLIMIT) {
+        *out = pcre2_match(regexp->code, subject, value.size, from,
+                           PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, regexp->match, regexp->limits);
+    }
+    return STATUS_OK;
+}
+
 static status match(struct regexp *regexp, struct text value, bool *out, struct error *err)
 {
     uint32_t from;
@@ -219,13 +249,8 @@ static status match(struct regexp *regexp, struct text value, bool *out, struct 
         *out = false;
         return STATUS_OK;
     }
-    PCRE2_SPTR subject = (PCRE2_SPTR)(value.size == 0 ? "" : value.bytes);
-    int found =
-        pcre2_match(regexp->code, subject, value.size, from, 0, regexp->match, regexp->limits);
-    if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
-        found = pcre2_match(regexp->code, subject, value.size, from, PCRE2_NO_JIT, regexp->match,
-                            regexp->limits);
-    }
+    int found;
+    TRY(ask(regexp, value, from, &found, err));
     switch (found) {
     case PCRE2_ERROR_NOMATCH:
         *out = false;

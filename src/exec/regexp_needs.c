@@ -362,7 +362,8 @@ void regexp_needs_find(struct regexp_needs *out, struct text pattern, bool any_c
     if (node.at_end) {
         out->tail_count = node.tail_count;
         memcpy(out->tail, node.tail, sizeof out->tail);
-        out->ends_with_body = (node.body.words[2] | node.body.words[3]) == 0;
+        /* Where a match may be empty, bytes that are no characters matter, too. */
+        out->ends_with_body = node.size_min > 0 && (node.body.words[2] | node.body.words[3]) == 0;
         out->body = node.body;
     }
     note_literals(out, &node.required, any_case);

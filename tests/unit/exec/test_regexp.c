@@ -77,6 +77,31 @@ static void invalid_bytes_match_nothing_and_stop_nothing(void **state)
                              "b"));
 }
 
+/* In any version of the library, with machine code or without. */
+static void characters_of_several_bytes_are_others_than_letters(void **state)
+{
+    (void)state;
+    assert_true(matches_once("^\\D$", "", "\xe0\xab\xaa"));
+    assert_true(matches_once("^\\W$", "", "\xc4\x84"));
+    assert_true(matches_once("^\\W$", "i", "\xc4\x84"));
+    assert_true(matches_once("\\W$", "", "\xe2\xaa\xc5\xaa"));
+}
+
+static void nothing_is_found_beyond_the_end_of_a_broken_character(void **state)
+{
+    (void)state;
+    struct regexp *regexp = make("[^k]$", "i");
+    static const char *const values[] = {"a\xc3", "\xe2", "k\xf0\x9f\x98", "\xe2\x84"};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        uint32_t size = (uint32_t)strlen(values[i]);
+        char *bytes = malloc(size);
+        memcpy(bytes, values[i], size);
+        assert_false(matches(regexp, (struct text){bytes, size}));
+        free(bytes);
+    }
+    regexp_destroy(regexp);
+}
+
 static void empty_value_may_have_no_bytes(void **state)
 {
     (void)state;
@@ -379,7 +404,11 @@ static void memory_that_runs_out_is_reported(void **state)
         bool found = false;
         memory_fail_after(allowed);
         status code = regexp_create(TEXT_LITERAL("(a|b)+c"), TEXT_LITERAL("i"), &regexp, &err);
-        if (code == STATUS_OK) code = regexp_matches(regexp, TEXT_LITERAL("xABc"), &found, &err);
+        if (code == STATUS_OK)
+            code = regexp_matches(regexp,
+                                  TEXT_LITERAL("\xff"
+                                               "xABc"),
+                                  &found, &err);
         bool refused = memory_was_refused();
         memory_fail_never();
         regexp_destroy(regexp);
@@ -393,6 +422,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns_are_searched_and_options_are_heard),
         cmocka_unit_test(invalid_bytes_match_nothing_and_stop_nothing),
+        cmocka_unit_test(characters_of_several_bytes_are_others_than_letters),
+        cmocka_unit_test(nothing_is_found_beyond_the_end_of_a_broken_character),
         cmocka_unit_test(empty_value_may_have_no_bytes),
         cmocka_unit_test(groups_are_extracted_and_missing_ones_are_empty),
         cmocka_unit_test(bad_patterns_are_refused_with_their_place),

@@ -118,6 +118,10 @@ static void check_value(struct regexp *quick, struct regexp *slow, struct text v
     if (found != expected) {
         fail_msg("`%s` and `%.*s`: %d, not %d", pattern, TEXT_ARGS(value), found, expected);
     }
+    struct text part, expected_part;
+    assert_int_equal(regexp_extract(slow, value, 0, &expected_part, &err), STATUS_OK);
+    assert_int_equal(regexp_extract(quick, value, 0, &part, &err), STATUS_OK);
+    if (!text_equal(part, expected_part)) fail_msg("`%s`: %.*s", pattern, TEXT_ARGS(part));
 }
 
 static void check_pattern(const char *pattern, const char *options, struct random *dice,
