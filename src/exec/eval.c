@@ -77,6 +77,7 @@ static const struct kernel kernels[FUNCTION_COUNT] = {
     [FUNCTION_TIME_OF_DAY] = {calendar_time_of_day, NULL},
     [FUNCTION_STRFTIME] = {calendar_strftime, calendar_strftime_prepare},
     [FUNCTION_STRFTIME_KEY] = {calendar_strftime_key, calendar_strftime_prepare},
+    [FUNCTION_KEY_HASH] = {hash_run, NULL},
     [FUNCTION_LIST_LENGTH] = {list_length, NULL},
     [FUNCTION_LIST_CONTAINS] = {list_contains, NULL},
     [FUNCTION_LIST_ELEMENT] = {list_element, NULL},

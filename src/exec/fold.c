@@ -268,6 +268,9 @@ status fold_shard_finish(struct fold_shard *shard, struct error *err)
     }
     if (!fold->is_side) return STATUS_OK;
     ASSERT(fold->kind == FOLD_COLLECT && shard->first == 0);
+    if (fold->is_sieve) {
+        return side_table_build_sieve(&shard->side, shard->rows, &shard->arena, err);
+    }
     TRY(side_table_build(&shard->side, shard->rows, fold->side_keys, &shard->arena, err));
     return side_table_find_twins(&shard->side, fold->twin_sets, fold->twin_set_count, &shard->arena,
                                  err);

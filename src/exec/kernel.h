@@ -181,6 +181,7 @@ kernel_run calendar_part, calendar_time_of_day, calendar_strftime, calendar_strf
 kernel_prepare calendar_strftime_prepare;
 kernel_run list_length, list_contains, list_element, list_pluck;
 kernel_prepare list_pluck_prepare;
+kernel_run hash_run;
 kernel_run sentiment_polarity_run, sentiment_label_run;
 
 #endif

@@ -9,7 +9,7 @@
 
 enum {
     SLICE_ROWS = 2048,
-    SIEVE_BITS_PER_ROW = 16,      /* By hash: one key in sixteen gets through by mistake. */
+    SIEVE_BITS_PER_ROW = 16,      /* By hash: one key in fifty gets through by mistake. */
     SIEVE_RANGE_PER_ROW = 1024,   /* By value: how thinly keys may be spread over their range, */
     SIEVE_RANGE_ALWAYS = 1 << 20, /* a range that is always narrow enough (128 KiB of bits), */
     SIEVE_RANGE_MOST = 1 << 27,   /* and the widest. */
@@ -142,16 +142,34 @@ static uint64_t bit_get(const uint64_t *bits, uint64_t number)
     return bits[number / 64] >> number % 64 & 1;
 }
 
-/* The upper half, as the slots are chosen by the lower one. */
+/* By hash a key has two bits of one word. The upper half chooses the word and the first, as the
+ * slots are chosen by the lower one. */
 static uint64_t sieve_place(const struct key_sieve *sieve, uint64_t hash)
 {
     return hash >> 32 & sieve->last;
 }
 
+static uint64_t other_bit(uint64_t hash)
+{
+    return hash >> 24 & 63;
+}
+
+static void hash_set(const struct key_sieve *sieve, uint64_t *bits, uint64_t hash)
+{
+    uint64_t place = sieve_place(sieve, hash);
+    bits[place / 64] |= (uint64_t)1 << place % 64 | (uint64_t)1 << other_bit(hash);
+}
+
+static uint64_t hash_get(const struct key_sieve *sieve, uint64_t hash)
+{
+    uint64_t place = sieve_place(sieve, hash);
+    uint64_t word = sieve->bits[place / 64];
+    return word >> place % 64 & word >> other_bit(hash) & 1;
+}
+
 static uint64_t *sieve_make(struct side_table *table, struct arena *arena)
 {
     struct key_sieve *sieve = &table->sieve;
-    sieve->by_value = find_range(&table->rows, table->key_count, &sieve->lowest, &sieve->last);
     if (!sieve->by_value) {
         uint64_t bit_count = 4096;
         while (bit_count < (uint64_t)table->rows.row_count * SIEVE_BITS_PER_ROW) {
@@ -168,10 +186,11 @@ static uint64_t *sieve_make(struct side_table *table, struct arena *arena)
 static void sieve_put(const struct side_table *table, uint64_t *bits, uint64_t hash, uint32_t row)
 {
     const struct key_sieve *sieve = &table->sieve;
-    uint64_t place = sieve->by_value
-                         ? (uint64_t)table->rows.columns[0].ints[row] - (uint64_t)sieve->lowest
-                         : sieve_place(sieve, hash);
-    bit_set(bits, place);
+    if (sieve->by_value) {
+        bit_set(bits, (uint64_t)table->rows.columns[0].ints[row] - (uint64_t)sieve->lowest);
+    } else {
+        hash_set(sieve, bits, hash);
+    }
 }
 
 status side_table_build(struct side_table *table, struct batch rows, uint32_t key_count,
@@ -195,6 +214,8 @@ status side_table_build(struct side_table *table, struct batch rows, uint32_t ke
                                  .slot_count = slot_count,
                                  .has_words = find_words(&rows, key_count),
                                  .next = next};
+    struct key_sieve *sieve = &table->sieve;
+    sieve->by_value = find_range(&rows, key_count, &sieve->lowest, &sieve->last);
     uint64_t *bits = sieve_make(table, arena);
     if (bits == NULL) return error_memory(err);
     /* From the last row to the first, so that every chain ascends. */
@@ -213,6 +234,23 @@ status side_table_build(struct side_table *table, struct batch rows, uint32_t ke
             sieve_put(table, bits, hashes[i], slice[i]);
         }
         end -= count;
+    }
+    return STATUS_OK;
+}
+
+status side_table_build_sieve(struct side_table *table, struct batch rows, struct arena *arena,
+                              struct error *err)
+{
+    uint32_t *columns = arena_array(arena, uint32_t, 1);
+    if (columns == NULL) return error_memory(err);
+    *table = (struct side_table){
+        .rows = rows, .key_count = 1, .key_columns = columns, .has_words = true};
+    uint64_t *bits = sieve_make(table, arena);
+    if (bits == NULL) return error_memory(err);
+    const struct column *keys = &rows.columns[0];
+    ASSERT(is_number(keys));
+    for (uint32_t row = 0; row < rows.row_count; row++) {
+        if (!column_is_null(keys, row)) hash_set(&table->sieve, bits, word_hash(keys, row));
     }
     return STATUS_OK;
 }
@@ -373,9 +411,20 @@ static uint32_t sift_some(const struct side_table *table, struct side_probe *pro
         uint64_t hash = probe->hashes[i];
         probe->rows[count] = probe->rows[i];
         probe->hashes[count] = hash;
-        count += (uint32_t)bit_get(sieve.bits, sieve_place(&sieve, hash));
+        count += (uint32_t)hash_get(&sieve, hash);
     }
     return count;
+}
+
+static void drop_nulls(const struct column *keys, struct side_probe *probe)
+{
+    if (keys->nulls == NULL) return;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < probe->count; i++) {
+        probe->rows[count] = probe->rows[i];
+        count += keys->nulls[probe->rows[i]] == 0;
+    }
+    probe->count = count;
 }
 
 /* A sieve that nearly all rows get through costs as much as it could spare. */
@@ -462,6 +511,11 @@ void side_table_probe(const struct side_table *table, const struct batch *batch,
         }
         out->count = selection.count;
         hash_keys(table, batch, columns, selection, out->hashes);
+        if (table->slots == NULL) {
+            out->count = sift_some(table, out, 0, selection.count, 0);
+            drop_nulls(&batch->columns[columns[0]], out);
+            return;
+        }
         out->count = sift_hashes(table, out);
     }
     find_all(table, batch, columns, out);

@@ -28,8 +28,8 @@ struct side_slot {
 struct side_table {
     struct batch rows; /* Borrowed. */
     uint32_t key_count;
-    const uint32_t *key_columns; /* 0, 1, 2... */
-    const struct side_slot *slots;
+    const uint32_t *key_columns;   /* 0, 1, 2... */
+    const struct side_slot *slots; /* NULL: there is only the sieve. */
     size_t slot_count;
     bool has_words;       /* The key is one number, or one text of at most seven bytes. */
     const uint32_t *next; /* The next row with the same key, ROW_NONE: no more. */
@@ -51,6 +51,11 @@ struct side_probe {
 /* Rows with a NULL key are left out of the hash table: they match nothing. */
 MUST_USE status side_table_build(struct side_table *table, struct batch rows, uint32_t key_count,
                                  struct arena *arena, struct error *err);
+
+/* Only the sieve, of rows with one number each. A probe gives rows that may have a partner, and
+ * does not say which; which they are depends on the numbers alone. */
+MUST_USE status side_table_build_sieve(struct side_table *table, struct batch rows,
+                                       struct arena *arena, struct error *err);
 
 /* Fills `twins` of a table that was built. */
 MUST_USE status side_table_find_twins(struct side_table *table, const struct twin_set *sets,

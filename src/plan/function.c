@@ -95,6 +95,7 @@ static const struct function operators[] = {
     {"CAST", FUNCTION_CAST, "a", 1, false, '1', 5, true, false},
     {"||", FUNCTION_CONCAT, "t", 2, true, 't', 15, false, false},
     {"LIKE", FUNCTION_LIKE, "tt", 2, false, 'b', 20, false, false},
+    {"key_hash", FUNCTION_KEY_HASH, "a", 1, true, 'i', 10, false, false},
     {"strftime_key", FUNCTION_STRFTIME_KEY, "mt", 2, false, '1', 1, false, true},
     {"ILIKE", FUNCTION_ILIKE, "tt", 2, false, 'b', 60, false, false},
 };

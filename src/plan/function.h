@@ -81,6 +81,8 @@ enum function_id {
     /* (DATE or TIMESTAMP, constant format): the same type, with all that the format does not show
      * cleared, so that equal values are equal texts. Made by the planner only. */
     FUNCTION_STRFTIME_KEY,
+    /* What shards and sieves of joins go by; NULL if any argument is. Made by the planner only. */
+    FUNCTION_KEY_HASH,
     /* Lists. */
     FUNCTION_LIST_LENGTH,
     FUNCTION_LIST_CONTAINS, /* (list, element) */

@@ -152,6 +152,7 @@ struct fold {
     uint64_t limit;     /* and how many to emit then; UINT64_MAX: all. */
     uint32_t side_keys; /* FOLD_COLLECT used as side table: its join keys are the first columns. */
     bool is_side;
+    bool is_sieve; /* Of a side table: it is only asked whether a key may be in it. */
     const struct twin_set *twin_sets; /* Of a side table: all that are asked for. */
     uint32_t twin_set_count;
     bool is_scalar;    /* At most one row is allowed. */

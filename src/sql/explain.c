@@ -148,7 +148,11 @@ static void put_probe(const struct plan *plan, const struct op *op, const struct
                            [PROBE_SEMI] = "semi-join",
                            [PROBE_ROW] = "find the row of",
                            [PROBE_FETCH] = "fetch the row of"};
-    buf_format(out, "%s side table #%" PRIu32 " (built from ", verbs[op->probe], op->side);
+    if (side->is_sieve) {
+        buf_format(out, "sift by side table #%" PRIu32 " (built from ", op->side);
+    } else {
+        buf_format(out, "%s side table #%" PRIu32 " (built from ", verbs[op->probe], op->side);
+    }
     put_origins(plan, op->side, out);
     buf_put_u8(out, ')');
     if (op->probe == PROBE_FETCH) return;
@@ -277,7 +281,7 @@ static void put_uses(const struct plan *plan, const struct fold *fold, struct bu
     if (fold->is_side) {
         buf_format(out, "%sside table", out->size > start ? ", " : "");
         if (fold->side_keys > 0) {
-            buf_put_string(out, " keyed by ");
+            buf_put_string(out, fold->is_sieve ? ", a sieve of " : " keyed by ");
             put_name_list(&fold->output, NULL, fold->side_keys, out);
         }
     }

@@ -130,6 +130,12 @@ MUST_USE status stream_aggregate_by_row(struct planner *planner, struct stream *
                                         const struct grouping *grouping, bool *out_done,
                                         struct error *err);
 
+/* In plan_sieve.c: of a join by shards, whose keys are the first columns of both. If that is worth
+ * it, rows of the larger side that have no partner in the smaller one are dropped where they are;
+ * a few of them may get through. */
+MUST_USE status stream_sift(struct planner *planner, const struct stream *small,
+                            struct stream *large, uint32_t key_count, struct error *err);
+
 bool twin_set_equal(const struct twin_set *a, const struct twin_set *b);
 /* When all pipelines are known: tells the side tables which twins are asked for. */
 MUST_USE status planner_number_twins(struct planner *planner, struct error *err);
@@ -147,6 +153,10 @@ const char *label_of(struct planner *planner, const char *prefix, const struct f
 /* In planner.c: the fold that holds a scalar sub-query's value. */
 MUST_USE status planner_scalar_fold(struct planner *planner, uint32_t scalar, uint32_t *out_fold,
                                     struct error *err);
+/* In plan_phases.c: marks a fold and all that its rows come from, as far as they are planned; */
+void planner_mark_folds(const struct planner *planner, uint32_t fold, bool *marked);
+/* the folds that operators use. */
+void planner_mark_used(const struct op *ops, uint32_t op_count, bool *marked);
 /* Makes scans, phases and the read-only plan. */
 MUST_USE status planner_finish(struct planner *planner, struct plan_query *queries,
                                uint32_t query_count, struct plan **out_plan, struct error *err);

@@ -132,22 +132,27 @@ static void mark_scalar(const struct expr *expr, void *context)
     if (expr->kind == EXPR_SCALAR) ((bool *)context)[expr->fold] = true;
 }
 
-/* The folds that a query's answer comes from. Pipelines stand in the order of their targets. */
-static void mark_folds(const struct planner *planner, uint32_t result_fold, bool *marked)
+void planner_mark_used(const struct op *ops, uint32_t op_count, bool *marked)
 {
-    marked[result_fold] = true;
+    for (uint32_t i = 0; i < op_count; i++) {
+        const struct op *op = &ops[i];
+        if (op->kind == OP_PROBE) marked[op->side] = true;
+        for (uint32_t j = 0; j < op->expr_count; j++) {
+            expr_visit(op->exprs[j], mark_scalar, marked);
+        }
+    }
+}
+
+/* Pipelines stand in the order of their targets. */
+void planner_mark_folds(const struct planner *planner, uint32_t fold, bool *marked)
+{
+    marked[fold] = true;
     for (uint32_t i = planner->pipeline_count; i > 0; i--) {
         const struct pipeline *pipeline = &planner->pipelines[i - 1];
         ASSERT(i == planner->pipeline_count || pipeline->target <= pipeline[1].target);
         if (!marked[pipeline->target]) continue;
         if (pipeline->source_kind == SOURCE_FOLD) marked[pipeline->source] = true;
-        for (uint32_t j = 0; j < pipeline->op_count; j++) {
-            const struct op *op = &pipeline->ops[j];
-            if (op->kind == OP_PROBE) marked[op->side] = true;
-            for (uint32_t k = 0; k < op->expr_count; k++) {
-                expr_visit(op->exprs[k], mark_scalar, marked);
-            }
-        }
+        planner_mark_used(pipeline->ops, pipeline->op_count, marked);
     }
 }
 
@@ -175,7 +180,7 @@ static status name_queries(struct planner *planner, const struct plan_query *que
     if (marked == NULL) return binder_memory(err);
     for (uint32_t i = 0; i < query_count; i++) {
         memset(marked, 0, planner->fold_count);
-        mark_folds(planner, queries[i].result_fold, marked);
+        planner_mark_folds(planner, queries[i].result_fold, marked);
         for (uint32_t j = 0; j < planner->fold_count; j++) {
             if (!marked[j]) continue;
             TRY(name_add(planner, &planner->folds[j].queries, queries[i].name, err));

@@ -469,7 +469,7 @@ static bool same_fold(const struct sharing *sharing, struct chain *chain, const 
         first->inner != second->inner || first->partitioned != second->partitioned ||
         first->offset != second->offset || first->limit != second->limit ||
         first->side_keys != second->side_keys || first->is_side != second->is_side ||
-        first->is_scalar != second->is_scalar) {
+        first->is_sieve != second->is_sieve || first->is_scalar != second->is_scalar) {
         return false;
     }
     for (uint32_t i = 0; i < first->input_count; i++) {

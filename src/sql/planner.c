@@ -341,6 +341,12 @@ static status join_by_shards(struct planner *planner, struct join_sides *sides, 
                    sides->key_count, needed, err));
     TRY(keys_first(planner, second, build_left ? sides->left_keys : sides->right_keys,
                    sides->key_count, needed, err));
+    /* A row of the preserved side is needed without a partner, too. */
+    if (inner) {
+        TRY(stream_sift(planner, second, first, sides->key_count, err));
+    } else {
+        TRY(stream_sift(planner, first, second, sides->key_count, err));
+    }
     struct fold_join join = {.key_count = sides->key_count,
                              .inner = inner,
                              .partitioned = planner->order_is_free && sides->key_count > 0};

@@ -272,10 +272,71 @@ static void rows_find_their_partners_whether_they_are_sifted_or_not(void **state
     arena_done(&arena);
 }
 
+/* In pieces of any size the same rows get through: all that have a partner, few others. */
+static void a_sieve_lets_partners_through_and_few_others(void **state)
+{
+    (void)state;
+    enum { SIDE_ROWS = 3000, ROWS = 20000 };
+    static int64_t keys[SIDE_ROWS];
+    static uint8_t key_nulls[SIDE_ROWS];
+    static int64_t asked[ROWS];
+    static uint8_t nulls[ROWS];
+    static bool passed[ROWS];
+    static struct side_probe probe;
+    struct random random = {5};
+    for (uint32_t row = 0; row < SIDE_ROWS; row++) {
+        keys[row] = row % 7 == 0 ? (int64_t)row : (int64_t)random_u64(&random);
+        key_nulls[row] = row % 11 == 5;
+    }
+    for (uint32_t row = 0; row < ROWS; row++) {
+        asked[row] = row % 4 == 0 ? keys[row / 4 % SIDE_ROWS] : (int64_t)random_u64(&random);
+        nulls[row] = row % 13 == 1;
+    }
+    struct arena arena = {0};
+    struct error err;
+    struct side_table table;
+    struct column built = {.type = TYPE(INT), .ints = keys, .nulls = key_nulls};
+    struct batch rows = {.row_count = SIDE_ROWS, .column_count = 1, .columns = &built};
+    assert_int_equal(side_table_build_sieve(&table, rows, &arena, &err), STATUS_OK);
+    for (uint32_t piece = SIDE_PROBE_ROWS; piece > 0; piece /= 5) {
+        uint32_t others = 0;
+        for (uint32_t first = 0; first < ROWS; first += piece) {
+            uint32_t count = ROWS - first < piece ? ROWS - first : piece;
+            struct column column = {
+                .type = TYPE(INT), .ints = asked + first, .nulls = nulls + first};
+            struct batch batch = {.row_count = count, .column_count = 1, .columns = &column};
+            uint32_t key = 0;
+            side_table_probe(&table, &batch, &key, (struct selection){NULL, count}, &probe);
+            uint32_t next = 0;
+            for (uint32_t row = first; row < first + count; row++) {
+                bool passes = next < probe.count && probe.rows[next] == row - first;
+                next += passes;
+                bool has = row % 4 == 0 && !key_nulls[row / 4 % SIDE_ROWS] && !nulls[row];
+                assert_true(passes || !has);
+                assert_false(passes && nulls[row]);
+                others += passes && !has;
+                if (piece == SIDE_PROBE_ROWS) passed[row] = passes;
+                assert_int_equal(passed[row], passes);
+            }
+            assert_int_equal(next, probe.count);
+        }
+        assert_true(others < ROWS / 30);
+    }
+    rows.row_count = 0;
+    assert_int_equal(side_table_build_sieve(&table, rows, &arena, &err), STATUS_OK);
+    struct column column = {.type = TYPE(INT), .ints = asked};
+    struct batch batch = {.row_count = 100, .column_count = 1, .columns = &column};
+    uint32_t key = 0;
+    side_table_probe(&table, &batch, &key, (struct selection){NULL, 100}, &probe);
+    assert_int_equal(probe.count, 0);
+    arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_and_last_key_of_a_range_are_in_the_sieve),
+        cmocka_unit_test(a_sieve_lets_partners_through_and_few_others),
         cmocka_unit_test(rows_find_their_partners_whether_they_are_sifted_or_not),
         cmocka_unit_test(every_key_type_finds_its_rows_in_order),
         cmocka_unit_test(several_keys_must_all_be_equal),

@@ -11,7 +11,7 @@
 #include "unit/node/engine.h"
 #include "unit/node/sql_file.h"
 
-enum { WAYS = 4 };
+enum { WAYS = 5 };
 
 struct suite {
     struct engine engine;
@@ -24,7 +24,8 @@ static const char *way_name(int way)
 {
     static const char *const names[WAYS] = {"one thread, whole files", "three threads, tiny chunks",
                                             "two threads, small chunks, 16 shards",
-                                            "two threads, every join by shards"};
+                                            "two threads, every join by shards",
+                                            "two threads, some joins by shards, with sieves"};
     return names[way];
 }
 
@@ -44,7 +45,7 @@ static struct engine_options way_options(int way, uint32_t number)
     default:
         return (struct engine_options){.threads = 2,
                                        .chunk_bytes = 64 + number % 100,
-                                       .side_table_limit = 1,
+                                       .side_table_limit = way == 3 ? 1 : 30,
                                        .shuffle_seed = number * 17 + 3};
     }
 }

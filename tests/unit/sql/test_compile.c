@@ -251,6 +251,96 @@ static void what_is_aggregated_in_two_ways_is_made_once(void **state)
     arena_done(&arena);
 }
 
+/* ---- sieves ---- */
+
+/* Whose keys the sieve has, 0: there is none; and whether what it is for waits for it. */
+static uint32_t count_sieves(const struct plan *plan, struct text *out_of)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < plan->pipeline_count; i++) {
+        const struct pipeline *pipeline = &plan->pipelines[i];
+        if (!plan->folds[pipeline->target].is_sieve) continue;
+        count++;
+        assert_true(plan->folds[pipeline->target].is_side);
+        *out_of = plan->tables[plan->scans[pipeline->source].table].name;
+    }
+    for (uint32_t i = 0; i < plan->pipeline_count; i++) {
+        const struct pipeline *pipeline = &plan->pipelines[i];
+        for (uint32_t j = 0; j < pipeline->op_count; j++) {
+            const struct op *op = &pipeline->ops[j];
+            if (op->kind != OP_PROBE || !plan->folds[op->side].is_sieve) continue;
+            assert_int_equal(op->probe, PROBE_SEMI);
+            assert_int_equal(pipeline->phase, plan->folds[op->side].phase + 1);
+            assert_int_equal(plan->folds[pipeline->target].kind, FOLD_JOIN);
+        }
+    }
+    return count;
+}
+
+static void the_larger_side_of_a_join_by_shards_is_sifted_if_that_is_worth_it(void **state)
+{
+    (void)state;
+    static const struct {
+        struct text sql;
+        uint64_t limit;
+        struct text sieve_of; /* Empty: no sieve. */
+    } cases[] = {
+        /* A third of the stores is less than half of the sales. */
+        {TEXT_INIT("SELECT count(*) FROM sales a JOIN stores b ON a.store = b.store "
+                   "WHERE name > 'm'"),
+         100000, TEXT_INIT("stores")},
+        {TEXT_INIT("SELECT count(*) FROM stores b JOIN sales a ON a.store = b.store "
+                   "WHERE amount > 5"),
+         100000, TEXT_INIT("sales")},
+        {TEXT_INIT("SELECT amount FROM sales a JOIN stores b ON a.store = b.store AND "
+                   "a.amount = length(b.name) WHERE name > 'm'"),
+         100000, TEXT_INIT("stores")},
+        /* All of them are not. */
+        {TEXT_INIT("SELECT count(*) FROM sales a JOIN stores b ON a.store = b.store"), 100000,
+         TEXT_INIT("")},
+        /* Not even the hashes are to be copied. */
+        {TEXT_INIT("SELECT count(*) FROM sales a JOIN stores b ON a.store = b.store "
+                   "WHERE name > 'm'"),
+         40000, TEXT_INIT("")},
+        /* The side table itself is. */
+        {TEXT_INIT("SELECT count(*) FROM sales a JOIN stores b ON a.store = b.store "
+                   "WHERE name > 'm'"),
+         400000, TEXT_INIT("")},
+        /* Of the side whose rows are all kept nothing is left out, of the other one it is. */
+        {TEXT_INIT("SELECT count(*) FROM sales a LEFT JOIN (SELECT * FROM stores "
+                   "WHERE name > 'm') b ON a.store = b.store"),
+         100000, TEXT_INIT("")},
+        {TEXT_INIT("SELECT count(*) FROM (SELECT * FROM sales WHERE amount > 5) a "
+                   "LEFT JOIN stores b ON a.store = b.store"),
+         100000, TEXT_INIT("sales")},
+        /* One reading would become two. */
+        {TEXT_INIT("SELECT count(*) FROM sales a JOIN sales b ON a.id = b.store "
+                   "WHERE a.amount > 5"),
+         100000, TEXT_INIT("")},
+        {TEXT_INIT("SELECT count(*) FROM sales a JOIN (SELECT id, store, count(*) AS n FROM sales "
+                   "GROUP BY id, store) b ON a.id = b.store"),
+         20000, TEXT_INIT("")},
+        {TEXT_INIT("SELECT count(*) FROM stores b JOIN sales a ON a.store = b.store "
+                   "WHERE amount > (SELECT count(*) FROM stores)"),
+         100000, TEXT_INIT("")},
+        {TEXT_INIT("SELECT count(*) FROM sales a, stores b WHERE name > 'm'"), 100000,
+         TEXT_INIT("")},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct arena arena = {0};
+        struct text found = {0};
+        struct compile_query query = {TEXT_LITERAL("sifted"), cases[i].sql};
+        const struct plan *plan = compile_one(&arena, query, cases[i].limit);
+        uint32_t count = count_sieves(plan, &found);
+        if (!text_equal(found, cases[i].sieve_of)) print_message("case %zu\n", i);
+        assert_true(text_equal(found, cases[i].sieve_of));
+        assert_int_equal(count, found.size > 0);
+        assert_int_equal(plan->phase_count > 1, found.size > 0 || cases[i].limit == 400000 ||
+                                                    strstr(cases[i].sql.bytes, "(SELECT count"));
+        arena_done(&arena);
+    }
+}
+
 /* Were the input of the two ways planned twice, forty levels would never end. */
 static void plans_of_nested_distincts_grow_by_a_step_each(void **state)
 {
@@ -370,23 +460,15 @@ static void a_name_that_is_too_long_is_refused(void **state)
     }
 }
 
-static void every_failing_allocation_is_reported(void **state)
+static void check_allocations(const struct compile_input *input)
 {
-    (void)state;
-    const struct compile_query queries[] = {totals, names, distinct, apart};
-    const struct compile_setting setting = {TEXT_LITERAL("low"), TEXT_LITERAL("20")};
-    struct compile_input input = {.tables_sql = TEXT_LITERAL(TABLES),
-                                  .queries = queries,
-                                  .query_count = 4,
-                                  .settings = &setting,
-                                  .setting_count = 1};
     size_t count = 0;
     for (bool refused = true; refused; count++) {
         struct arena arena = {0};
         struct plan *plan = NULL;
         struct error err = {.text = ""};
         memory_fail_after(count);
-        status code = compile_queries(&input, &arena, &plan, &err);
+        status code = compile_queries(input, &arena, &plan, &err);
         refused = memory_was_refused();
         memory_fail_never();
         arena_done(&arena);
@@ -397,6 +479,25 @@ static void every_failing_allocation_is_reported(void **state)
     assert_true(count > 1);
 }
 
+static void every_failing_allocation_is_reported(void **state)
+{
+    (void)state;
+    const struct compile_query queries[] = {totals, names, distinct, apart};
+    const struct compile_setting setting = {TEXT_LITERAL("low"), TEXT_LITERAL("20")};
+    struct sizes sizes = {.sales_bytes = 1000000, .stores_bytes = 200000};
+    struct compile_input input = {.tables_sql = TEXT_LITERAL(TABLES),
+                                  .queries = queries,
+                                  .query_count = 4,
+                                  .settings = &setting,
+                                  .setting_count = 1};
+    check_allocations(&input);
+    /* By shards, with a sieve. */
+    input.measure = measure;
+    input.context = &sizes;
+    input.side_table_limit = 100000;
+    check_allocations(&input);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +506,7 @@ int main(void)
         cmocka_unit_test(every_table_is_measured_once_and_sizes_decide),
         cmocka_unit_test(distinct_values_are_grouped_by_first_and_then_counted),
         cmocka_unit_test(what_is_aggregated_in_two_ways_is_made_once),
+        cmocka_unit_test(the_larger_side_of_a_join_by_shards_is_sifted_if_that_is_worth_it),
         cmocka_unit_test(plans_of_nested_distincts_grow_by_a_step_each),
         cmocka_unit_test(messages_name_file_place_and_remedy),
         cmocka_unit_test(a_name_that_is_too_long_is_refused),
