@@ -54,9 +54,23 @@ static void encode_column(const struct builder_column *column, struct type type,
     }
 }
 
+/* At least what encode_column puts. */
+static size_t column_room(const struct builder_column *column)
+{
+    enum { HEADS_AND_PADDING = 8 + 2 * 8 + 4 * 8 };
+    return HEADS_AND_PADDING + column->nulls.size + column->values.size + column->bytes.size +
+           column->elements.size;
+}
+
 void batch_encode(const struct batch_builder *rows, struct buf *out)
 {
     ASSERT(!rows->failed);
+    /* Batches are kept as they are, by the thousand: no more room than they need. */
+    size_t room = 16;
+    for (uint32_t i = 0; i < rows->schema.count; i++) {
+        room += column_room(&rows->columns[i]);
+    }
+    if (!buf_reserve(out, room)) return;
     buf_put_u32(out, MAGIC);
     buf_put_u32(out, rows->schema.count);
     buf_put_u64(out, rows->row_count);
