@@ -11,7 +11,6 @@
 #include "base/assert.h"
 #include "base/radix_sort.h"
 #include "exec/fold_parts.h"
-#include "exec/key_hash.h"
 #include "exec/row_sort.h"
 #include "wire/batch_codec.h"
 
@@ -144,24 +143,44 @@ static status finish_sort(struct fold_shard *shard, struct error *err)
     return STATUS_OK;
 }
 
-/* All pairs of rows, by the left one; false when they don't find room. */
-static bool find_pairs(struct fold_shard *shard, const struct side_table *table)
+/* False when they don't find room. */
+static bool add_pairs(struct fold_shard *shard, const struct side_table *table,
+                      const struct side_probe *probe)
 {
-    const struct batch *rows = &shard->rows;
     struct buf *lefts = &shard->pairs[0];
     struct buf *rights = &shard->pairs[1];
-    for (uint32_t row = 0; row < rows->row_count; row++) {
-        uint64_t hash;
-        key_hash(rows, table->key_columns, table->key_count, (struct selection){&row, 1}, &hash);
-        uint32_t found = side_table_find(table, hash, rows, table->key_columns, row);
-        if (found == ROW_NONE && shard->fold->inner) continue;
+    for (uint32_t i = 0; i < probe->count; i++) {
+        uint32_t found = probe->found[i];
         do {
-            buf_put(lefts, &row, sizeof row);
+            buf_put(lefts, &probe->rows[i], sizeof probe->rows[i]);
             buf_put(rights, &found, sizeof found);
             if (found != ROW_NONE) found = table->next[found];
         } while (found != ROW_NONE);
-        if (lefts->failed || rights->failed || lefts->size / sizeof row >= ROW_NONE) return false;
-        if (row % 1024 == 0 && !fold_has_room(shard, 2 * lefts->size)) return false;
+        if (lefts->failed || rights->failed || lefts->size / sizeof found >= ROW_NONE) return false;
+        if (i % 256 == 0 && !fold_has_room(shard, 2 * lefts->size)) return false;
+    }
+    return true;
+}
+
+/* All pairs of rows, by the left one; false when they don't find room. */
+static bool find_pairs(struct fold_shard *shard, const struct side_table *table)
+{
+    struct side_probe probe;
+    uint32_t rows[SIDE_PROBE_ROWS];
+    uint32_t count;
+    for (uint32_t first = 0; first < shard->rows.row_count; first += count) {
+        count = shard->rows.row_count - first;
+        if (count > SIDE_PROBE_ROWS) count = SIDE_PROBE_ROWS;
+        for (uint32_t i = 0; i < count; i++) {
+            rows[i] = first + i;
+        }
+        struct selection selection = {rows, count};
+        if (shard->fold->inner) {
+            side_table_probe(table, &shard->rows, table->key_columns, selection, &probe);
+        } else {
+            side_table_probe_all(table, &shard->rows, table->key_columns, selection, &probe);
+        }
+        if (!add_pairs(shard, table, &probe)) return false;
     }
     return true;
 }

@@ -142,9 +142,70 @@ static status read_batches(struct kept_rows *kept, size_t first, struct batch *o
     return builder_batch(&kept->builder, out_batch) ? STATUS_OK : error_memory(err);
 }
 
+/* Whether the batches can stay where they are: texts are long, and all other values short. */
+static bool has_plain_texts(const struct kept_rows *kept)
+{
+    bool has_text = false;
+    for (uint32_t i = 0; i < kept->schema.count; i++) {
+        struct type type = kept->schema.fields[i].type;
+        if (type_is_list(type)) return false;
+        has_text = has_text || type.kind == TYPE_TEXT;
+    }
+    if (!has_text || kept->row_count >= ROW_NONE) return false;
+    return kept->held_bytes == kept->byte_count;
+}
+
+/* Rows of one batch behind the `first` that are there. */
+static status view_rows(struct kept_rows *kept, struct column *columns, const struct batch *batch,
+                        uint32_t first, struct error *err)
+{
+    for (uint32_t i = 0; i < batch->column_count; i++) {
+        const struct column *from = &batch->columns[i];
+        size_t width = type_width(from->type);
+        memcpy((unsigned char *)columns[i].data + first * width, from->data,
+               batch->row_count * width);
+        if (from->nulls == NULL) continue;
+        if (!column_need_nulls(&columns[i], (uint32_t)kept->row_count, &kept->view)) {
+            return error_memory(err);
+        }
+        memcpy(columns[i].nulls + first, from->nulls, batch->row_count);
+    }
+    return STATUS_OK;
+}
+
+static status view_batches(struct kept_rows *kept, struct batch *out_batch, struct error *err)
+{
+    uint32_t row_count = (uint32_t)kept->row_count;
+    arena_init(&kept->view, kept->budget);
+    struct column *columns = arena_array(&kept->view, struct column, kept->schema.count + 1);
+    if (columns == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < kept->schema.count; i++) {
+        if (!column_init(&columns[i], kept->schema.fields[i].type, row_count + 1, &kept->view)) {
+            return error_memory(err);
+        }
+    }
+    struct arena arena;
+    arena_init(&arena, kept->budget);
+    status result = STATUS_OK;
+    uint32_t first = 0;
+    for (size_t i = 0; i < kept->count && result == STATUS_OK; i++) {
+        const struct buf *bytes = &kept->batches[i].bytes;
+        struct batch batch;
+        result = batch_decode(bytes->bytes, bytes->size, kept->schema, &arena, &batch, err);
+        if (result == STATUS_OK) result = view_rows(kept, columns, &batch, first, err);
+        if (result == STATUS_OK) first += batch.row_count;
+        arena_reset(&arena);
+    }
+    arena_done(&arena);
+    *out_batch =
+        (struct batch){.row_count = first, .column_count = kept->schema.count, .columns = columns};
+    return result;
+}
+
 status kept_rows_read(struct kept_rows *kept, struct batch *out_batch, struct error *err)
 {
     sort_batches(kept);
+    if (has_plain_texts(kept)) return view_batches(kept, out_batch, err);
     return read_batches(kept, 0, out_batch, err);
 }
 
@@ -182,5 +243,6 @@ void kept_rows_done(struct kept_rows *kept)
     }
     memory_free(kept->budget, kept->batches, kept->capacity * sizeof *kept->batches);
     if (kept->builder_ready) builder_done(&kept->builder);
+    arena_done(&kept->view);
     *kept = (struct kept_rows){0};
 }

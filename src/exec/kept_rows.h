@@ -2,7 +2,8 @@
  *
  * When memory is short they wait in a file instead.
  *
- * Memory: owns the encoded bytes until they are read, the rows afterwards. Threads: one owner.
+ * Memory: owns the encoded bytes until they are read, the rows afterwards. Texts are not copied for
+ * that where they are in memory: then it owns both. Threads: one owner.
  */
 #ifndef EXEC_KEPT_ROWS_H
 #define EXEC_KEPT_ROWS_H
@@ -32,6 +33,7 @@ struct kept_rows {
     size_t capacity;
     struct batch_builder builder;
     bool builder_ready;
+    struct arena view; /* Of rows whose texts are in the batches' bytes. */
 };
 
 /* Moves the bytes in after a look at them; *out_rows is how many rows they hold. */
@@ -39,7 +41,8 @@ MUST_USE status kept_rows_add(struct kept_rows *kept, struct batch_identity iden
                               struct buf *bytes, uint64_t *out_rows, struct error *err);
 /* Writes what is in memory to the place. */
 MUST_USE status kept_rows_spill(struct kept_rows *kept, struct error *err);
-/* All rows as one batch, by input, lane and number; the encoded bytes are freed on the way. */
+/* All rows as one batch, by input, lane and number. Valid until kept_rows_done; nothing may be
+ * added any more. */
 MUST_USE status kept_rows_read(struct kept_rows *kept, struct batch *out_batch, struct error *err);
 /* Some of the rows, of about so many bytes, in no order; they are no longer kept. The batch is
  * valid until the next call. */
