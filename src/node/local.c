@@ -1,7 +1,6 @@
-/* local.c - the life of a run: phases, threads, and the order in which folds are finished.
+/* local.c - the life of a run: phases, threads, failures and books.
  *
- * The first failure stops all; its text is the job's. A fold's rows are given back as soon as
- * nothing will read them any more: with many queries, most are gone before the last phase.
+ * The first failure stops all; its text is the job's.
  */
 #include "node/local.h"
 
@@ -120,120 +119,13 @@ void local_run_threads(uint32_t count, void *(*body)(void *), void *argument)
     }
 }
 
-static void run_items(struct local_run *run, uint64_t count,
-                      void (*work)(struct local_run *, uint64_t, void *), void *context)
+void local_run_items(struct local_run *run, uint64_t count,
+                     void (*work)(struct local_run *run, uint64_t item, void *context),
+                     void *context)
 {
     struct crew crew = {.run = run, .work = work, .context = context, .item_count = count};
     uint32_t threads = run->options.thread_count;
     local_run_threads(count < threads ? (uint32_t)count : threads, crew_member, &crew);
-}
-
-/* ---- from fold to fold ---- */
-
-struct fold_feed {
-    struct fold_sink sink;
-    struct local_run *run;
-    const struct pipeline *pipeline;
-    struct pipeline_run *pipeline_run;
-    struct pipeline_output *outputs;
-    struct book_end sent;
-    uint32_t lane;
-    bool explained; /* A failure of the target's side: the error names it already. */
-};
-
-static status feed_push(struct fold_feed *feed, uint64_t number, const struct batch *batch,
-                        struct error *err)
-{
-    struct arena arena;
-    arena_init(&arena, feed->run->options.budget);
-    struct column *columns = arena_array(&arena, struct column, batch->column_count + 1);
-    status result = columns == NULL ? error_memory(err) : STATUS_OK;
-    for (uint32_t first = 0; first < batch->row_count && result == STATUS_OK;
-         first += PIPELINE_ROWS) {
-        uint32_t count = batch->row_count - first;
-        if (count > PIPELINE_ROWS) count = PIPELINE_ROWS;
-        struct batch slice = batch_slice(batch, first, count, columns);
-        result = pipeline_run_push(feed->pipeline_run, &slice, (struct selection){NULL, count},
-                                   NULL, err);
-    }
-    arena_done(&arena);
-    if (result != STATUS_OK) {
-        return local_run_blame(feed->run, feed->pipeline->queries,
-                               local_run_place(feed->run, feed->pipeline), err);
-    }
-    if (local_run_stops(feed->run)) return error_set(err, STATUS_CANCELLED, "interrupted");
-    struct batch_identity identity = {
-        .input = feed->pipeline->target_input, .lane = feed->lane, .number = number};
-    return local_run_flush(feed->run, feed->pipeline, feed->pipeline_run, identity, feed->outputs,
-                           &feed->sent, err);
-}
-
-static status feed_batch(struct fold_sink *sink, uint64_t number, const struct batch *batch,
-                         struct error *err)
-{
-    struct fold_feed *feed = (struct fold_feed *)sink;
-    status result = feed_push(feed, number, batch, err);
-    feed->explained = result != STATUS_OK;
-    return result;
-}
-
-static void feed_shard(struct local_run *run, uint64_t item, void *context)
-{
-    const struct pipeline *pipeline = context;
-    struct fold_run *source = &run->folds[pipeline->source];
-    struct fold_feed feed = {
-        .sink = {.accept = feed_batch}, .run = run, .pipeline = pipeline, .lane = (uint32_t)item};
-    struct arena arena;
-    struct error err;
-    arena_init(&arena, run->options.budget);
-    feed.outputs = local_outputs_new(run, &arena);
-    status result = STATUS_OK;
-    if (feed.outputs == NULL) result = error_memory(&err);
-    if (result == STATUS_OK) {
-        result =
-            pipeline_run_create(pipeline, &run->finished, run->folds[pipeline->target].shard_count,
-                                run->options.budget, &feed.pipeline_run, &err);
-    }
-    if (result == STATUS_OK) result = fold_shard_emit(source->shards[item], &feed.sink, &err);
-    if (result != STATUS_OK) {
-        const char *place =
-            feed.pipeline_run == NULL ? local_run_place(run, pipeline) : source->fold->label;
-        if (!feed.explained) (void)local_run_blame(run, pipeline->queries, place, &err);
-        local_run_fail(run, &err);
-    }
-    if (feed.pipeline_run != NULL) {
-        const struct pipeline_counts *counts = pipeline_run_counts(feed.pipeline_run);
-        pthread_mutex_lock(&run->lock);
-        struct stage_counts *stage = &run->account.maps[pipeline->id];
-        stage->rows_in += counts->rows_in;
-        stage->rows_out += counts->rows_out;
-        stage->malformed += counts->malformed;
-        book_end_merge(&run->account.sent[pipeline->id], &feed.sent);
-        pthread_mutex_unlock(&run->lock);
-    }
-    pipeline_run_destroy(feed.pipeline_run);
-    local_outputs_done(run, feed.outputs);
-    arena_done(&arena);
-}
-
-static void finish_shard(struct local_run *run, uint64_t item, void *context)
-{
-    struct fold_run *fold_run = context;
-    struct error err;
-    if (fold_shard_finish(fold_run->shards[item], &err) != STATUS_OK) {
-        (void)local_run_blame(run, fold_run->fold->queries, fold_run->fold->label, &err);
-        local_run_fail(run, &err);
-    }
-}
-
-static void release_fold(struct fold_run *fold_run)
-{
-    ASSERT(fold_run->uses_left > 0);
-    if (--fold_run->uses_left > 0) return;
-    for (uint32_t i = 0; i < fold_run->shard_count; i++) {
-        fold_shard_destroy(fold_run->shards[i]);
-        fold_run->shards[i] = NULL;
-    }
 }
 
 /* ---- the books ---- */
@@ -265,9 +157,7 @@ static void add_applied(struct local_run *run, const struct fold *fold)
     }
 }
 
-/* Compares both ends of the edges that feed a fold, before anybody trusts what it holds: a doubled
- * batch must not show as a mistake in the user's SQL. */
-static status check_inputs(struct local_run *run, const struct fold *fold, struct error *err)
+status local_run_check(struct local_run *run, const struct fold *fold, struct error *err)
 {
     const struct stream_out *stream = run->folds[fold->id].stream;
     struct books_source source = books_source(run);
@@ -288,41 +178,6 @@ static status check_balance(struct local_run *run, struct error *err)
     }
     TRY(books_check(&source, err));
     run->balanced = true;
-    return STATUS_OK;
-}
-
-static status finish_fold(struct local_run *run, struct fold_run *fold_run, struct error *err)
-{
-    const struct plan *plan = run->plan;
-    for (uint32_t i = 0; i < plan->pipeline_count; i++) {
-        const struct pipeline *pipeline = &plan->pipelines[i];
-        if (pipeline->target != fold_run->fold->id || pipeline->source_kind != SOURCE_FOLD)
-            continue;
-        struct fold_run *source = &run->folds[pipeline->source];
-        ASSERT(source->finished);
-        run_items(run, source->shard_count, feed_shard, (void *)(uintptr_t)pipeline);
-        TRY(local_run_status(run, err));
-        release_fold(source);
-    }
-    TRY(edge_release(&run->edges, err));
-    TRY(check_inputs(run, fold_run->fold, err));
-    run_items(run, fold_run->shard_count, finish_shard, fold_run);
-    TRY(local_run_status(run, err));
-    fold_run->finished = true;
-    uint32_t id = fold_run->fold->id;
-    for (uint32_t i = 0; i < fold_run->shard_count; i++) {
-        const struct fold_counts *counts = fold_shard_counts(fold_run->shards[i]);
-        run->account.folds[id].rows_in += counts->rows_in;
-        run->account.folds[id].rows_out += counts->rows_out;
-        run->account.folds[id].batches_out += counts->batches_out;
-    }
-    if (fold_run->fold->is_side) run->sides[id] = *fold_shard_side(fold_run->shards[0]);
-    if (fold_run->fold->is_scalar) {
-        status result = fold_shard_scalar(fold_run->shards[0], &run->scalars[id], err);
-        if (result != STATUS_OK) {
-            return local_run_blame(run, fold_run->fold->queries, fold_run->fold->label, err);
-        }
-    }
     return STATUS_OK;
 }
 
@@ -456,9 +311,7 @@ status local_run_execute(struct local_run *run, struct error *err)
     for (uint32_t phase = 0; phase < plan->phase_count; phase++) {
         TRY(local_run_scans(run, phase, err));
         TRY(edge_release(&run->edges, err));
-        for (uint32_t i = 0; i < plan->fold_count; i++) {
-            if (plan->folds[i].phase == phase) TRY(finish_fold(run, &run->folds[i], err));
-        }
+        TRY(local_run_finish(run, phase, err));
     }
     return check_balance(run, err);
 }
@@ -473,7 +326,7 @@ status local_run_result(struct local_run *run, uint32_t query, struct fold_sink 
     if (result == STATUS_MEMORY) {
         result = local_run_blame(run, run->plan->queries[query].name, fold_run->fold->label, err);
     }
-    release_fold(fold_run);
+    local_run_release(fold_run);
     return result;
 }
 

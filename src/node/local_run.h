@@ -1,4 +1,4 @@
-/* local_run.h - a run while it goes on, shared by local.c, local_scan.c and local_books.c alone.
+/* local_run.h - a run while it goes on, shared by local.c, local_scan.c and local_finish.c alone.
  *
  * Threads: the plan, the options and the arrays are made before any thread starts. What threads add
  * up they add up for themselves, and merge under `lock` when they are done.
@@ -60,8 +60,21 @@ const char *local_run_place(const struct local_run *run, const struct pipeline *
  * the work. */
 void local_run_threads(uint32_t count, void *(*body)(void *), void *argument);
 
+/* Calls work(run, item, context) for items 0 .. count - 1, on all threads. */
+void local_run_items(struct local_run *run, uint64_t count,
+                     void (*work)(struct local_run *run, uint64_t item, void *context),
+                     void *context);
+
 /* Reads all that the phase's scans name, through every pipeline that starts there. */
 MUST_USE status local_run_scans(struct local_run *run, uint32_t phase, struct error *err);
+/* Finishes the folds that are complete after the phase's scans. */
+MUST_USE status local_run_finish(struct local_run *run, uint32_t phase, struct error *err);
+/* Compares both ends of the edges that feed a fold, before anybody trusts what it holds: a doubled
+ * batch must not show as a mistake in the user's SQL. */
+MUST_USE status local_run_check(struct local_run *run, const struct fold *fold, struct error *err);
+/* One use of a fold's rows less; after the last they are given back. */
+void local_run_release(struct fold_run *fold_run);
+
 /* Room for what a pipeline makes of one batch, by shard; NULL when memory is out. */
 struct pipeline_output *local_outputs_new(struct local_run *run, struct arena *arena);
 void local_outputs_done(struct local_run *run, struct pipeline_output *outputs);
