@@ -1,0 +1,91 @@
+/* group_records.h - from the keys of rows to the records of their groups.
+ *
+ * A group is a record of fixed size: hash, NULL flags, keys, and room for states, which are the
+ * business of whoever uses this. Records never move; they are numbered in the order in which their
+ * first rows came.
+ *
+ *     init -> (find | add)* -> (reset -> (find | add)*)* -> done
+ *
+ * Memory: owned, charged to the budget. Threads: one owner.
+ * Failure: out of memory, after which only a reset or the end may follow.
+ */
+#ifndef EXEC_GROUP_RECORDS_H
+#define EXEC_GROUP_RECORDS_H
+
+#include "base/arena.h"
+#include "data/column.h"
+#include "data/schema.h"
+
+enum {
+    GROUP_BLOCK_RECORDS = 1024,
+    GROUP_SLICE_ROWS = 2048, /* Rows looked for at a time: their records stay in the cache. */
+};
+
+struct key_place {
+    size_t offset; /* In the record. */
+    uint8_t kind;
+};
+
+struct group_records {
+    struct budget *budget;
+    uint32_t key_count;
+    struct key_place *keys;
+    size_t record_size;
+    uint64_t *slots; /* hash's upper half << 32 | group + 1; 0: free */
+    size_t slot_count;
+    unsigned char **blocks;
+    size_t block_capacity;
+    size_t block_count;
+    uint32_t count;     /* Of groups. */
+    uint64_t *hashes;   /* GROUP_SLICE_ROWS of them. */
+    struct arena arena; /* Of the object's life. */
+    struct arena texts; /* Of the groups' life. */
+};
+
+/* The first key_count fields are the keys. `*out_state_offset` is where the states begin. */
+struct group_layout {
+    struct schema schema;
+    uint32_t key_count;
+    size_t state_size;
+};
+
+MUST_USE bool group_records_init(struct group_records *records, struct group_layout layout,
+                                 struct budget *budget, size_t *out_state_offset);
+/* Accepts what init has left behind when it failed. */
+void group_records_done(struct group_records *records);
+/* Forgets all groups, keeps the memory. */
+void group_records_reset(struct group_records *records);
+
+/* The records of up to GROUP_SLICE_ROWS rows; new ones have zeroed states. */
+MUST_USE bool group_records_find(struct group_records *records, const struct batch *batch,
+                                 const uint32_t *key_columns, struct selection selection,
+                                 unsigned char **out_records);
+/* A record without looking: for the one group there is without keys. */
+MUST_USE bool group_records_add(struct group_records *records, unsigned char **out_record);
+
+/* How much adding so many groups may take at most, but for texts. */
+size_t group_records_need(const struct group_records *records, uint32_t more);
+
+/* Reads keys into the first columns, which have room for `count` rows. */
+MUST_USE bool group_records_read(const struct group_records *records, unsigned char *const *from,
+                                 uint32_t count, struct column *columns, struct arena *arena);
+/* An order of keys, NULLs last. */
+int group_records_compare(const struct group_records *records, const unsigned char *a,
+                          const unsigned char *b);
+/* Equal doubles are one key: both zeros, all NaNs. Not for texts. */
+int64_t group_key_word(const struct column *column, uint32_t row);
+
+static inline unsigned char *group_record(const struct group_records *records, uint32_t group)
+{
+    return records->blocks[group / GROUP_BLOCK_RECORDS] +
+           group % GROUP_BLOCK_RECORDS * records->record_size;
+}
+
+static inline uint64_t group_record_hash(const unsigned char *record)
+{
+    uint64_t hash;
+    memcpy(&hash, record, sizeof hash);
+    return hash;
+}
+
+#endif
