@@ -265,13 +265,11 @@ bool aggregate_state_add(const struct state_list *states, const struct batch *ba
 
 /* Nearly all sums are the window alone, which travels as it is: two numbers. The others are bytes.
  */
-static bool merge_exact(const struct state_list *states, const struct batch *partial,
-                        uint32_t first, uint32_t count)
+static bool merge_exact(const struct state_list *states, const struct batch *partial)
 {
     const struct column *columns = &partial->columns[states->aggregate->state_column];
-    for (uint32_t i = 0; i < count; i++) {
-        struct exact_state *state = state_at(states, i);
-        uint32_t row = first + i;
+    for (uint32_t row = 0; row < partial->row_count; row++) {
+        struct exact_state *state = state_at(states, row);
         struct text bytes = columns[3].texts[row];
         struct exact_sum sum = {.window_low = (uint64_t)columns[1].ints[row],
                                 .window_high = (uint64_t)columns[2].ints[row]};
@@ -286,53 +284,58 @@ static bool merge_exact(const struct state_list *states, const struct batch *par
 }
 
 static bool merge_extremes(const struct state_list *states, const struct batch *partial,
-                           uint32_t first, uint32_t count, bool has_by)
+                           bool has_by)
 {
     const struct column *columns = &partial->columns[states->aggregate->state_column];
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t row = first + i;
+    for (uint32_t row = 0; row < partial->row_count; row++) {
         if (column_is_null(&columns[0], row)) continue;
         union slot value = slot_read(&columns[0], row);
-        bool kept = has_by ? offer_arg(states, i, value, slot_read(&columns[1], row))
-                           : offer_extreme(states, i, value);
+        bool kept = has_by ? offer_arg(states, row, value, slot_read(&columns[1], row))
+                           : offer_extreme(states, row, value);
         if (!kept) return false;
     }
     return true;
 }
 
-bool aggregate_state_merge(const struct state_list *states, const struct batch *partial,
-                           uint32_t first, uint32_t count)
+static void merge_sums(const struct state_list *states, const struct batch *partial)
+{
+    const struct column *columns = &partial->columns[states->aggregate->state_column];
+    const int64_t *counts = columns[0].ints;
+    const int64_t *lows = columns[1].ints;
+    const int64_t *highs = columns[2].ints;
+    for (uint32_t row = 0; row < partial->row_count; row++) {
+        struct sum_state *state = state_at(states, row);
+        struct sum_state more = {counts[row], (uint64_t)lows[row], (uint64_t)highs[row]};
+        state->count += more.count;
+        /* Unsigned: sums of true states never wrap, and damaged ones may. */
+        sum_set(state, (int128)((uint128)sum_get(state) + (uint128)sum_get(&more)));
+    }
+}
+
+bool aggregate_state_merge(const struct state_list *states, const struct batch *partial)
 {
     const struct aggregate *aggregate = states->aggregate;
     const struct column *columns = &partial->columns[aggregate->state_column];
     switch (aggregate->kind) {
     case AGGREGATE_COUNT_ROWS:
     case AGGREGATE_COUNT:
-        for (uint32_t i = 0; i < count; i++) {
-            *(int64_t *)state_at(states, i) += columns[0].ints[first + i];
+        for (uint32_t row = 0; row < partial->row_count; row++) {
+            *(int64_t *)state_at(states, row) += columns[0].ints[row];
         }
         return true;
     case AGGREGATE_SUM:
     case AGGREGATE_AVG:
-        if (is_exact(aggregate)) return merge_exact(states, partial, first, count);
-        for (uint32_t i = 0; i < count; i++) {
-            struct sum_state *state = state_at(states, i);
-            struct sum_state more = {columns[0].ints[first + i],
-                                     (uint64_t)columns[1].ints[first + i],
-                                     (uint64_t)columns[2].ints[first + i]};
-            state->count += more.count;
-            /* Unsigned: sums of true states never wrap, and damaged ones may. */
-            sum_set(state, (int128)((uint128)sum_get(state) + (uint128)sum_get(&more)));
-        }
+        if (is_exact(aggregate)) return merge_exact(states, partial);
+        merge_sums(states, partial);
         return true;
     case AGGREGATE_MIN:
     case AGGREGATE_MAX:
-        return merge_extremes(states, partial, first, count, false);
+        return merge_extremes(states, partial, false);
     case AGGREGATE_ARG_MIN:
     case AGGREGATE_ARG_MAX:
         break;
     }
-    return merge_extremes(states, partial, first, count, true);
+    return merge_extremes(states, partial, true);
 }
 
 /* ---- partial states out ---- */

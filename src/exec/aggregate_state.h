@@ -34,9 +34,8 @@ struct state_list {
 /* Adds the value of the i-th selected row to the i-th state. False: out of memory. */
 MUST_USE bool aggregate_state_add(const struct state_list *states, const struct batch *batch,
                                   struct selection selection);
-/* Merges the partial state in row first+i into the i-th state. False: out of memory or damaged. */
-MUST_USE bool aggregate_state_merge(const struct state_list *states, const struct batch *partial,
-                                    uint32_t first, uint32_t count);
+/* Merges the partial state in row i into the i-th state. False: out of memory or damaged. */
+MUST_USE bool aggregate_state_merge(const struct state_list *states, const struct batch *partial);
 
 /* The partial columns of states that have seen one of the selected rows each: what a group of that
  * row alone would give, in the row's place; the places of other rows are left as they are.

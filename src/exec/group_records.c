@@ -14,10 +14,9 @@ enum {
     /* The first blocks come one by one; then so many at a time, which is enough memory in one piece
      * for the system to give it in large pages. */
     SLAB_BLOCKS = 64,
-    /* A table of so many slots is no longer in the nearest cache: the slots of so many rows are
-     * asked for together, then the records these name. */
+    /* A table of so many slots is no longer in the nearest cache: the slots of all rows are asked
+     * for together, then the records these name. */
     FAR_SLOTS = 1 << 13,
-    ROWS_AHEAD = 128,
     SLOTS_AHEAD = 24, /* When growing. */
     WORD_KEYS = 4,    /* So many keys that are words are compared without a question for each. */
 };
@@ -335,11 +334,8 @@ bool group_records_find(struct group_records *records, const struct batch *batch
     const uint64_t *hashes = records->hashes;
     const struct key_rows keys = key_rows_of(records, batch, key_columns);
     key_hash(batch, key_columns, records->key_count, selection, records->hashes);
+    if (records->slot_count > FAR_SLOTS) ask_ahead(records, hashes, selection.count);
     for (uint32_t i = 0; i < selection.count; i++) {
-        if (i % ROWS_AHEAD == 0 && records->slot_count > FAR_SLOTS) {
-            uint32_t left = selection.count - i;
-            ask_ahead(records, hashes + i, left < ROWS_AHEAD ? left : ROWS_AHEAD);
-        }
         out_records[i] = find_or_add(records, hashes[i], &keys, selection_row(selection, i));
         if (out_records[i] == NULL) return false;
     }

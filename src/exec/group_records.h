@@ -18,7 +18,9 @@
 
 enum {
     GROUP_BLOCK_RECORDS = 1024,
-    GROUP_SLICE_ROWS = 2048, /* Rows looked for at a time: their records stay in the cache. */
+    /* Rows looked for at a time: enough to wait for their records together, and so few that these
+     * are in the nearest cache until each aggregate has been there. */
+    GROUP_SLICE_ROWS = 128,
 };
 
 struct key_place {

@@ -87,6 +87,7 @@ void group_table_destroy(struct group_table *table)
 void group_table_reset(struct group_table *table)
 {
     group_records_reset(&table->groups);
+    arena_reset(&table->scratch);
     table->ordered_count = 0;
     table->tried_rows = 0;
     table->passes = false;
@@ -113,15 +114,39 @@ static status add_states(struct group_table *table, const struct batch *batch,
     return STATUS_OK;
 }
 
+/* The rows of a slice: a part of the selection, or of the batch itself. */
+struct rows_slice {
+    struct batch batch;
+    struct selection selection;
+};
+
+static struct rows_slice slice_at(const struct batch *batch, struct selection selection,
+                                  uint32_t first, struct column *columns)
+{
+    uint32_t count = selection.count - first;
+    if (count > GROUP_SLICE_ROWS) count = GROUP_SLICE_ROWS;
+    if (selection.rows != NULL) {
+        return (struct rows_slice){*batch, {selection.rows + first, count}};
+    }
+    return (struct rows_slice){batch_slice(batch, first, count, columns), {NULL, count}};
+}
+
 status group_table_add(struct group_table *table, const struct batch *batch,
                        struct selection selection, struct error *err)
 {
-    ASSERT(selection.count <= GROUP_SLICE_ROWS);
-    if (!group_records_find(&table->groups, batch, table->grouping->key_columns, selection,
-                            table->records)) {
-        return error_memory(err);
+    const uint32_t *keys = table->grouping->key_columns;
+    struct column *columns = arena_array(&table->scratch, struct column, batch->column_count + 1);
+    if (columns == NULL) return error_memory(err);
+    for (uint32_t first = 0; first < selection.count; first += GROUP_SLICE_ROWS) {
+        struct rows_slice slice = slice_at(batch, selection, first, columns);
+        if (!group_records_find(&table->groups, &slice.batch, keys, slice.selection,
+                                table->records)) {
+            return error_memory(err);
+        }
+        TRY(add_states(table, &slice.batch, slice.selection, err));
     }
-    return add_states(table, batch, selection, err);
+    arena_reset(&table->scratch);
+    return STATUS_OK;
 }
 
 /* Adds the first rows and decides what becomes of the others, which it gives. */
@@ -149,7 +174,6 @@ status group_table_add_loosely(struct group_table *table, const struct batch *ba
                                struct selection selection, struct arena *arena,
                                struct selection *out_rest, struct error *err)
 {
-    ASSERT(selection.count <= GROUP_SLICE_ROWS);
     struct selection rest = selection;
     if (table->tried_rows < TRIAL_ROWS) TRY(try_rows(table, batch, selection, arena, &rest, err));
     if (!table->passes && rest.count > 0) {
@@ -205,25 +229,31 @@ status group_table_lift(const struct group_table *table, const struct batch *bat
     return STATUS_OK;
 }
 
+static status merge_slice(struct group_table *table, const struct batch *partial, struct error *err)
+{
+    struct selection all = {NULL, partial->row_count};
+    if (!group_records_find(&table->groups, partial, table->merge_keys, all, table->records)) {
+        return error_memory(err);
+    }
+    for (uint32_t i = 0; i < table->grouping->aggregate_count; i++) {
+        struct state_list states = states_of(table, i);
+        if (!aggregate_state_merge(&states, partial)) return error_memory(err);
+    }
+    return STATUS_OK;
+}
+
 status group_table_merge(struct group_table *table, const struct batch *partial, struct error *err)
 {
-    uint32_t rows[GROUP_SLICE_ROWS];
+    struct selection all = {NULL, partial->row_count};
+    struct column *columns = arena_array(&table->scratch, struct column, partial->column_count + 1);
+    if (columns == NULL) return error_memory(err);
+    struct arena_mark mark = arena_mark(&table->scratch);
     for (uint32_t first = 0; first < partial->row_count; first += GROUP_SLICE_ROWS) {
-        uint32_t count = partial->row_count - first;
-        if (count > GROUP_SLICE_ROWS) count = GROUP_SLICE_ROWS;
-        for (uint32_t i = 0; i < count; i++) {
-            rows[i] = first + i;
-        }
-        if (!group_records_find(&table->groups, partial, table->merge_keys,
-                                (struct selection){rows, count}, table->records)) {
-            return error_memory(err);
-        }
-        for (uint32_t i = 0; i < table->grouping->aggregate_count; i++) {
-            struct state_list states = states_of(table, i);
-            if (!aggregate_state_merge(&states, partial, first, count)) return error_memory(err);
-        }
-        arena_reset(&table->scratch);
+        struct rows_slice slice = slice_at(partial, all, first, columns);
+        TRY(merge_slice(table, &slice.batch, err));
+        arena_release(&table->scratch, mark);
     }
+    arena_reset(&table->scratch);
     return STATUS_OK;
 }
 
