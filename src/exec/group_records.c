@@ -1,8 +1,12 @@
-/* group_records.c - open addressing over records in blocks.
+/* group_records.c - open addressing over records in blocks, or a window over narrow keys.
  *
  * A slot holds 32 bits of the hash beside the group's number, so that a probe looks at a record
  * only when it is almost certainly the right one. The table doubles at half full; growing reads the
  * hashes from the records.
+ *
+ * Keys that are integers of narrow ranges need neither hash nor comparison: once that shows, a
+ * window (key_window.h) takes the slots' place. When a later key would make it too large, the slots
+ * come back, for good. Which of the two it is can't be told from the records.
  */
 #include "exec/group_records.h"
 
@@ -19,7 +23,16 @@ enum {
     FAR_SLOTS = 1 << 13,
     SLOTS_AHEAD = 24, /* When growing. */
     WORD_KEYS = 4,    /* So many keys that are words are compared without a question for each. */
+    /* A window is looked for after so many rows, and whenever the slots have doubled. It may have
+     * the larger of so many places and so many for each group: most are in the nearest cache, or
+     * take about as much memory as records do. */
+    WINDOW_ROWS = 8192,
+    WINDOW_PLACES = 4096,
+    WINDOW_PLACES_PER_GROUP = 32,
+    WINDOW_SLACK = 8, /* It reaches farther than the keys so far, by one part in so many. */
 };
+
+_Static_assert((int)WORD_KEYS == (int)KEY_WINDOW_KEYS, "the keys of a window are words");
 
 static size_t key_size(uint8_t kind)
 {
@@ -37,6 +50,10 @@ static bool lay_out(struct group_records *records, struct group_layout layout,
     for (uint32_t i = 0; i < layout.key_count; i++) {
         records->keys[i] = (struct key_place){size, layout.schema.fields[i].type.kind};
         size += key_size(records->keys[i].kind);
+    }
+    records->takes_window = layout.key_count > 0 && layout.key_count <= KEY_WINDOW_KEYS;
+    for (uint32_t i = 0; i < layout.key_count; i++) {
+        if (!key_window_takes(layout.schema.fields[i].type)) records->takes_window = false;
     }
     *out_state_offset = size;
     records->record_size = size + layout.state_size;
@@ -76,13 +93,37 @@ void group_records_done(struct group_records *records)
     }
     memory_free(budget, records->blocks, records->block_capacity * sizeof *records->blocks);
     memory_free(budget, records->slots, records->slot_count * sizeof *records->slots);
+    key_window_done(&records->window, budget);
     arena_done(&records->arena);
     arena_done(&records->texts);
 }
 
+/* Of a record whose keys are words: these stand one after the other behind the bytes for NULL. */
+static const int64_t *record_words(const unsigned char *record)
+{
+    return (const int64_t *)(const void *)(record + 2 * sizeof(uint64_t));
+}
+
+static uint32_t *window_entry(const struct key_window *window, const unsigned char *record)
+{
+    return &window
+                ->groups[key_window_place(window, record_words(record), record + sizeof(uint64_t))];
+}
+
 void group_records_reset(struct group_records *records)
 {
-    memset(records->slots, 0, records->slot_count * sizeof *records->slots);
+    struct key_window *window = &records->window;
+    /* Of few groups only the entries are cleared. */
+    bool are_few = records->count < window->place_count / WINDOW_PLACES_PER_GROUP;
+    for (uint32_t group = 0; group < records->count && are_few; group++) {
+        *window_entry(window, group_record(records, group)) = 0;
+    }
+    if (window->place_count > 0 && !are_few) {
+        memset(window->groups, 0, window->place_count * sizeof *window->groups);
+    }
+    if (records->slot_count > 0) {
+        memset(records->slots, 0, records->slot_count * sizeof *records->slots);
+    }
     records->count = 0;
     arena_reset(&records->texts);
 }
@@ -157,6 +198,13 @@ static bool slots_make(struct group_records *records, size_t slot_count)
     return true;
 }
 
+static size_t window_limit(size_t group_count)
+{
+    size_t limit = group_count * WINDOW_PLACES_PER_GROUP;
+    if (limit < WINDOW_PLACES) limit = WINDOW_PLACES;
+    return limit < KEY_WINDOW_LIMIT ? limit : KEY_WINDOW_LIMIT;
+}
+
 size_t group_records_need(const struct group_records *records, uint32_t more)
 {
     size_t group_count = (size_t)records->count + more;
@@ -167,7 +215,83 @@ size_t group_records_need(const struct group_records *records, uint32_t more)
     }
     size_t slot_count = slots_for(group_count);
     if (slot_count > records->slot_count) need += slot_count * sizeof *records->slots;
+    if (records->takes_window) need += window_limit(group_count) * sizeof *records->window.groups;
     return need;
+}
+
+/* ---- from slots to a window, and back ---- */
+
+static void range_widen(struct key_range *range)
+{
+    if (range->lowest > range->highest) return;
+    int64_t slack = (int64_t)(((uint64_t)range->highest - (uint64_t)range->lowest) / WINDOW_SLACK);
+    if (__builtin_sub_overflow(range->lowest, slack, &range->lowest)) range->lowest = INT64_MIN;
+    if (__builtin_add_overflow(range->highest, slack, &range->highest)) range->highest = INT64_MAX;
+}
+
+/* Makes a window of these ranges, in which all groups lie, unless it would be too large: then
+ * everything stays as it is. */
+static bool window_make(struct group_records *records, const struct key_range *ranges)
+{
+    uint32_t key_count = records->key_count;
+    size_t limit = window_limit(records->count);
+    struct key_range wide[KEY_WINDOW_KEYS];
+    struct key_window window;
+    if (key_window_needs(ranges, key_count) > limit) return true;
+    for (uint32_t i = 0; i < key_count; i++) {
+        wide[i] = ranges[i];
+        range_widen(&wide[i]);
+    }
+    bool has_slack = key_window_needs(wide, key_count) <= limit;
+    if (!key_window_init(&window, has_slack ? wide : ranges, key_count, records->budget)) {
+        return false;
+    }
+    for (uint32_t group = 0; group < records->count; group++) {
+        *window_entry(&window, group_record(records, group)) = group + 1;
+    }
+    memory_free(records->budget, records->slots, records->slot_count * sizeof *records->slots);
+    records->slots = NULL;
+    records->slot_count = 0;
+    key_window_done(&records->window, records->budget);
+    records->window = window;
+    return true;
+}
+
+/* The groups there are say whether a window pays. */
+static bool window_look(struct group_records *records)
+{
+    struct key_range ranges[KEY_WINDOW_KEYS];
+    records->window_due = false;
+    if (records->count == 0 || records->count > KEY_WINDOW_LIMIT) return true;
+    for (uint32_t i = 0; i < records->key_count; i++) {
+        ranges[i] = KEY_RANGE_NONE;
+    }
+    for (uint32_t group = 0; group < records->count; group++) {
+        const unsigned char *record = group_record(records, group);
+        for (uint32_t i = 0; i < records->key_count; i++) {
+            bool is_null = record[sizeof(uint64_t) + i] != 0;
+            if (!is_null) key_range_add(&ranges[i], record_words(record)[i]);
+        }
+    }
+    return window_make(records, ranges);
+}
+
+/* Some of the rows lie outside: a wider window, or slots from now on. */
+static bool window_leave(struct group_records *records, const struct batch *batch,
+                         const uint32_t *columns, struct selection selection)
+{
+    const uint32_t *groups = records->window.groups;
+    struct key_range ranges[KEY_WINDOW_KEYS];
+    for (uint32_t i = 0; i < records->key_count; i++) {
+        ranges[i] = records->window.keys[i].range;
+    }
+    key_ranges_add(ranges, records->key_count, batch, columns, selection);
+    if (!window_make(records, ranges)) return false;
+    if (records->window.groups != groups) return true;
+    if (!slots_make(records, slots_for((size_t)records->count + 1))) return false;
+    key_window_done(&records->window, records->budget);
+    records->takes_window = false;
+    return true;
 }
 
 /* ---- keys ---- */
@@ -326,20 +450,95 @@ ALWAYS_INLINE void ask_ahead(const struct group_records *records, const uint64_t
     }
 }
 
-bool group_records_find(struct group_records *records, const struct batch *batch,
-                        const uint32_t *key_columns, struct selection selection,
-                        unsigned char **out_records)
+static bool find_in_slots(struct group_records *records, const struct batch *batch,
+                          const uint32_t *key_columns, struct selection selection,
+                          unsigned char **out_records)
 {
-    ASSERT(selection.count <= GROUP_SLICE_ROWS);
     const uint64_t *hashes = records->hashes;
     const struct key_rows keys = key_rows_of(records, batch, key_columns);
+    size_t slot_count = records->slot_count;
     key_hash(batch, key_columns, records->key_count, selection, records->hashes);
     if (records->slot_count > FAR_SLOTS) ask_ahead(records, hashes, selection.count);
     for (uint32_t i = 0; i < selection.count; i++) {
         out_records[i] = find_or_add(records, hashes[i], &keys, selection_row(selection, i));
         if (out_records[i] == NULL) return false;
     }
+    if (records->slot_count != slot_count) records->window_due = records->takes_window;
     return true;
+}
+
+/* The records of all rows whose group is there, and which are not. A row without one gets the first
+ * record for now: no branch, and nothing waits for memory before all of it has been asked for. */
+static uint32_t window_find(const struct group_records *records, const uint32_t *places,
+                            uint32_t count, uint32_t *restrict missed,
+                            unsigned char **restrict out_records)
+{
+    const uint32_t *groups = records->window.groups;
+    unsigned char *const *blocks = records->blocks;
+    size_t record_size = records->record_size;
+    uint32_t missed_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        __builtin_prefetch(&groups[places[i]], 1);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t group = groups[places[i]];
+        bool is_there = group != 0;
+        missed[missed_count] = i;
+        missed_count += !is_there;
+        group -= is_there;
+        out_records[i] =
+            blocks[group / GROUP_BLOCK_RECORDS] + group % GROUP_BLOCK_RECORDS * record_size;
+        __builtin_prefetch(out_records[i], 1);
+    }
+    return missed_count;
+}
+
+static bool find_in_window(struct group_records *records, const struct batch *batch,
+                           const uint32_t *key_columns, struct selection selection,
+                           const uint32_t *places, unsigned char **out_records)
+{
+    const struct key_rows keys = {.batch = batch, .columns = key_columns};
+    uint32_t missed[GROUP_SLICE_ROWS + 1];
+    uint32_t rows[GROUP_SLICE_ROWS];
+    uint32_t missed_count = window_find(records, places, selection.count, missed, out_records);
+    for (uint32_t i = 0; i < missed_count; i++) {
+        rows[i] = selection_row(selection, missed[i]);
+    }
+    key_hash(batch, key_columns, records->key_count, (struct selection){rows, missed_count},
+             records->hashes);
+    for (uint32_t i = 0; i < missed_count; i++) {
+        uint32_t *group = &records->window.groups[places[missed[i]]];
+        unsigned char **record = &out_records[missed[i]];
+        if (*group != 0) { /* It came with a row before. */
+            *record = group_record(records, *group - 1);
+            continue;
+        }
+        if (!group_records_add(records, record)) return false;
+        if (!record_fill(records, *record, records->hashes[i], &keys, rows[i])) return false;
+        *group = records->count;
+    }
+    return true;
+}
+
+bool group_records_find(struct group_records *records, const struct batch *batch,
+                        const uint32_t *key_columns, struct selection selection,
+                        unsigned char **out_records)
+{
+    ASSERT(selection.count <= GROUP_SLICE_ROWS);
+    struct key_window *window = &records->window;
+    uint32_t places[GROUP_SLICE_ROWS];
+    if (records->takes_window && records->rows_seen < WINDOW_ROWS) {
+        records->rows_seen += selection.count;
+        records->window_due = records->rows_seen >= WINDOW_ROWS;
+    }
+    if (records->window_due && !window_look(records)) return false;
+    while (window->place_count > 0 &&
+           !key_window_places(window, batch, key_columns, selection, places)) {
+        if (!window_leave(records, batch, key_columns, selection)) return false;
+    }
+    return window->place_count > 0
+               ? find_in_window(records, batch, key_columns, selection, places, out_records)
+               : find_in_slots(records, batch, key_columns, selection, out_records);
 }
 
 /* ---- out again ---- */

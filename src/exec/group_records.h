@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "data/column.h"
 #include "data/schema.h"
+#include "exec/key_window.h"
 
 enum {
     GROUP_BLOCK_RECORDS = 1024,
@@ -33,15 +34,19 @@ struct group_records {
     uint32_t key_count;
     struct key_place *keys;
     size_t record_size;
-    uint64_t *slots; /* hash's upper half << 32 | group + 1; 0: free */
+    uint64_t *slots; /* hash's upper half << 32 | group + 1; 0: free. None beside a window. */
     size_t slot_count;
     unsigned char **blocks;
     size_t block_capacity;
     size_t block_count;
-    uint32_t count;     /* Of groups. */
-    uint64_t *hashes;   /* GROUP_SLICE_ROWS of them. */
-    struct arena arena; /* Of the object's life. */
-    struct arena texts; /* Of the groups' life. */
+    uint32_t count;           /* Of groups. */
+    struct key_window window; /* Has places when it is in use. */
+    bool takes_window;        /* The keys are such that one may be, and none had to go. */
+    bool window_due;          /* To be looked for. */
+    uint32_t rows_seen;       /* By which it is looked for first. */
+    uint64_t *hashes;         /* GROUP_SLICE_ROWS of them. */
+    struct arena arena;       /* Of the object's life. */
+    struct arena texts;       /* Of the groups' life. */
 };
 
 /* The first key_count fields are the keys. `*out_state_offset` is where the states begin. */

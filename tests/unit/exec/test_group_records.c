@@ -1,0 +1,344 @@
+/* test_group_records.c - a row finds the record of its key, whichever way it is looked for.
+ *
+ * Method: keys are drawn from ranges that move and widen from batch to batch, at the ends of the
+ * integers too, with NULLs; there are one to five of them. The model numbers keys in the order in
+ * which they first come. Records must be those of the model's numbers, after resets too, while a
+ * table goes from slots to a window, to a wider one, and back.
+ */
+#include "unit/test.h"
+
+#include "base/random.h"
+#include "exec/group_records.h"
+#include "exec/key_hash.h"
+
+enum { KEYS = 5, ROWS = GROUP_SLICE_ROWS, BUCKETS = 1 << 12, GROUPS = 60000 };
+
+/* What comes next, key by key: values from `lowest` on. */
+struct draw {
+    int64_t lowest[KEYS];
+    uint64_t width[KEYS];
+    uint32_t null_percent;
+};
+
+struct model_key {
+    int64_t words[KEYS]; /* 0 when NULL. */
+    bool nulls[KEYS];
+    uint32_t next; /* Of the same bucket, and one. */
+};
+
+struct model {
+    uint32_t heads[BUCKETS];
+    struct model_key *keys;
+    uint32_t count;
+};
+
+static uint32_t model_find(struct model *model, uint32_t key_count, const struct model_key *key)
+{
+    uint64_t mixed = 0;
+    for (uint32_t i = 0; i < key_count; i++) {
+        mixed = (mixed + (uint64_t)key->words[i] + key->nulls[i]) * 0x9e3779b97f4a7c15u;
+    }
+    uint32_t *head = &model->heads[mixed >> 52];
+    for (uint32_t at = *head; at != 0; at = model->keys[at - 1].next) {
+        const struct model_key *other = &model->keys[at - 1];
+        if (memcmp(key->words, other->words, sizeof key->words) == 0 &&
+            memcmp(key->nulls, other->nulls, sizeof key->nulls) == 0) {
+            return at - 1;
+        }
+    }
+    assert_true(model->count < GROUPS);
+    model->keys[model->count] = *key;
+    model->keys[model->count++].next = *head;
+    *head = model->count;
+    return model->count - 1;
+}
+
+static void model_reset(struct model *model)
+{
+    memset(model->heads, 0, sizeof model->heads);
+    model->count = 0;
+}
+
+struct scene {
+    struct random random;
+    struct group_records records;
+    struct model model;
+    struct budget budget;
+    struct column columns[KEYS];
+    int64_t words[KEYS][ROWS];
+    uint8_t nulls[KEYS][ROWS];
+    uint32_t key_count;
+    uint32_t grown_count; /* How often a window became another. */
+    uint32_t found_count; /* Marks put on records. */
+    size_t state_offset;
+};
+
+static const struct field fields[KEYS] = {{.type = {.kind = TYPE_INT}},
+                                          {.type = {.kind = TYPE_DATE}},
+                                          {.type = {.kind = TYPE_TIMESTAMP}},
+                                          {.type = {.kind = TYPE_DECIMAL, .precision = 9}},
+                                          {.type = {.kind = TYPE_INT}}};
+static const uint32_t key_columns[KEYS] = {0, 1, 2, 3, 4};
+
+static bool scene_init(struct scene *scene, uint32_t key_count)
+{
+    struct group_layout layout = {{fields, key_count}, key_count, sizeof(uint64_t)};
+    scene->key_count = key_count;
+    return group_records_init(&scene->records, layout, &scene->budget, &scene->state_offset);
+}
+
+static struct scene *scene_create(uint64_t seed, uint32_t key_count)
+{
+    struct scene *scene = test_calloc(1, sizeof *scene);
+    scene->random = (struct random){seed};
+    scene->model.keys = test_calloc(GROUPS, sizeof *scene->model.keys);
+    assert_true(scene_init(scene, key_count));
+    return scene;
+}
+
+static void scene_destroy(struct scene *scene)
+{
+    group_records_done(&scene->records);
+    assert_int_equal(scene->budget.used_bytes, 0);
+    test_free(scene->model.keys);
+    test_free(scene);
+}
+
+static void scene_reset(struct scene *scene)
+{
+    group_records_reset(&scene->records);
+    model_reset(&scene->model);
+    assert_int_equal(scene->records.count, 0);
+}
+
+static void draw_rows(struct scene *scene, const struct draw *draw)
+{
+    for (uint32_t i = 0; i < scene->key_count; i++) {
+        scene->columns[i] = (struct column){
+            .type = fields[i].type,
+            .ints = scene->words[i],
+            .nulls = draw->null_percent > 0 ? scene->nulls[i] : NULL,
+        };
+        for (uint32_t row = 0; row < ROWS; row++) {
+            uint64_t step = draw->width[i] == 0 ? random_u64(&scene->random)
+                                                : random_u64(&scene->random) % draw->width[i];
+            scene->words[i][row] = (int64_t)((uint64_t)draw->lowest[i] + step);
+            scene->nulls[i][row] = random_u64(&scene->random) % 100 < draw->null_percent;
+        }
+    }
+}
+
+static struct model_key key_of_row(const struct scene *scene, uint32_t row)
+{
+    struct model_key key = {0};
+    for (uint32_t i = 0; i < scene->key_count; i++) {
+        key.nulls[i] = column_is_null(&scene->columns[i], row);
+        if (!key.nulls[i]) key.words[i] = scene->words[i][row];
+    }
+    return key;
+}
+
+/* Whether there was memory for it. */
+static bool find_drawn(struct scene *scene, uint32_t count, bool all_rows)
+{
+    unsigned char *found[ROWS];
+    uint32_t rows[ROWS];
+    struct batch batch = {ROWS, scene->key_count, scene->columns};
+    for (uint32_t i = 0; i < ROWS; i++) {
+        rows[i] = ROWS - 1 - i;
+    }
+    struct selection selection = {all_rows ? NULL : rows, count};
+    const uint32_t *window = scene->records.window.groups;
+    size_t need = group_records_need(&scene->records, count) + scene->budget.used_bytes;
+    scene->budget.peak_bytes = scene->budget.used_bytes;
+    if (!group_records_find(&scene->records, &batch, key_columns, selection, found)) return false;
+    /* The list of blocks, which is short, may double. */
+    assert_true(scene->budget.peak_bytes <= need + 4096);
+    scene->grown_count += window != NULL && scene->records.window.groups != window;
+    for (uint32_t i = 0; i < count; i++) {
+        struct model_key key = key_of_row(scene, selection_row(selection, i));
+        uint32_t group = model_find(&scene->model, scene->key_count, &key);
+        assert_ptr_equal(found[i], group_record(&scene->records, group));
+        ++*(uint64_t *)(void *)(found[i] + scene->state_offset);
+    }
+    scene->found_count += count;
+    assert_int_equal(scene->records.count, scene->model.count);
+    return true;
+}
+
+static void find_rows(struct scene *scene, const struct draw *draw, uint32_t batch_count)
+{
+    for (uint32_t i = 0; i < batch_count; i++) {
+        draw_rows(scene, draw);
+        uint32_t count = i % 3 == 0 ? ROWS : (uint32_t)(random_u64(&scene->random) % (ROWS + 1));
+        assert_true(find_drawn(scene, count, i % 2 == 0));
+    }
+}
+
+/* Keys, hashes and states of all groups. */
+static void check_records(struct scene *scene)
+{
+    struct arena arena = {0};
+    const struct group_records *records = &scene->records;
+    uint32_t count = records->count;
+    unsigned char **from = arena_array(&arena, unsigned char *, (size_t)count + 1);
+    struct column columns[KEYS];
+    assert_non_null(from);
+    for (uint32_t group = 0; group < count; group++) {
+        from[group] = group_record(records, group);
+    }
+    for (uint32_t i = 0; i < scene->key_count; i++) {
+        assert_true(column_init(&columns[i], fields[i].type, count, &arena));
+    }
+    assert_true(group_records_read(records, from, count, columns, &arena));
+    uint64_t *hashes = arena_array(&arena, uint64_t, (size_t)count + 1);
+    assert_non_null(hashes);
+    struct batch batch = {count, scene->key_count, columns};
+    key_hash(&batch, key_columns, scene->key_count, (struct selection){NULL, count}, hashes);
+    uint64_t mark_count = 0;
+    for (uint32_t group = 0; group < count; group++) {
+        const struct model_key *key = &scene->model.keys[group];
+        for (uint32_t i = 0; i < scene->key_count; i++) {
+            assert_int_equal(column_is_null(&columns[i], group), key->nulls[i]);
+            if (!key->nulls[i]) assert_int_equal(columns[i].ints[group], key->words[i]);
+        }
+        assert_true(group_record_hash(from[group]) == hashes[group]);
+        mark_count += *(uint64_t *)(void *)(from[group] + scene->state_offset);
+    }
+    assert_int_equal(mark_count, scene->found_count);
+    arena_done(&arena);
+}
+
+static struct draw draw_evenly(uint32_t key_count, int64_t lowest, uint64_t width,
+                               uint32_t null_percent)
+{
+    struct draw draw = {.null_percent = null_percent};
+    for (uint32_t i = 0; i < key_count; i++) {
+        draw.lowest[i] = lowest;
+        draw.width[i] = width;
+    }
+    return draw;
+}
+
+static void narrow_keys_get_a_window_and_keep_it(void **state)
+{
+    (void)state;
+    static const int64_t lowests[] = {0, -3, 1000000, INT64_MIN, INT64_MAX - 6};
+    for (uint32_t key_count = 1; key_count <= KEYS; key_count++) {
+        for (size_t i = 0; i < sizeof lowests / sizeof *lowests; i++) {
+            struct scene *scene = scene_create(i + 1, key_count);
+            struct draw draw = draw_evenly(key_count, lowests[i], 7, i % 2 == 0 ? 0 : 10);
+            for (uint32_t round = 0; round < 3; round++) {
+                find_rows(scene, &draw, 120);
+                check_records(scene);
+                scene_reset(scene);
+                scene->found_count = 0;
+            }
+            assert_int_equal(scene->records.window.place_count > 0, key_count <= KEY_WINDOW_KEYS);
+            assert_int_equal(scene->records.slot_count == 0, key_count <= KEY_WINDOW_KEYS);
+            scene_destroy(scene);
+        }
+    }
+}
+
+/* Ranges move away in steps; some are too large for a window at last. */
+static void a_window_widens_until_it_would_be_too_large(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        uint32_t key_count = 1 + (uint32_t)(seed % 3);
+        struct scene *scene = scene_create(seed, key_count);
+        struct draw draw =
+            draw_evenly(key_count, seed % 2 == 0 ? -4 : INT64_MIN + 100, 5, seed % 4 == 0 ? 20 : 0);
+        find_rows(scene, &draw, 130);
+        assert_true(scene->records.window.place_count > 0);
+        for (uint32_t step = 0; step < 20; step++) {
+            uint32_t moved = (uint32_t)(random_u64(&scene->random) % key_count);
+            draw.width[moved] += random_u64(&scene->random) % 12;
+            draw.lowest[moved] += (int64_t)(random_u64(&scene->random) % 9) - 4;
+            if (step == 17) draw.width[moved] = seed % 5 == 0 ? 0 : 1 << 22;
+            if (step == 18) draw = draw_evenly(key_count, INT64_MAX - 5, 6, 1);
+            find_rows(scene, &draw, 4);
+            if (step == 10) {
+                check_records(scene);
+                scene_reset(scene);
+                scene->found_count = 0;
+            }
+        }
+        check_records(scene);
+        assert_true(scene->grown_count > 1);
+        assert_int_equal(scene->records.window.place_count, 0);
+        assert_false(scene->records.takes_window);
+        scene_destroy(scene);
+    }
+}
+
+/* A window comes late, when there are enough groups for its size, and resets leave few or many. */
+static void many_groups_of_a_wide_range_get_a_window(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct scene *scene = scene_create(seed, 1);
+        struct draw draw = draw_evenly(1, -70000, 200000, seed % 2 == 0 ? 0 : 1);
+        find_rows(scene, &draw, 70);
+        assert_int_equal(scene->records.window.place_count, 0);
+        find_rows(scene, &draw, 400);
+        assert_true(scene->records.window.place_count > 200000);
+        check_records(scene);
+        for (uint32_t round = 0; round < 4; round++) {
+            scene_reset(scene);
+            scene->found_count = 0;
+            find_rows(scene, &draw, round % 2 == 0 ? 3 : 300);
+            check_records(scene);
+        }
+        scene_destroy(scene);
+    }
+}
+
+static bool play(struct scene *scene)
+{
+    struct draw draw = draw_evenly(2, 5, 6, 5);
+    for (uint32_t i = 0; i < 90; i++) {
+        if (i == 70) draw.width[0] = 400;
+        if (i == 80) draw.width[1] = 0;
+        draw_rows(scene, &draw);
+        if (!find_drawn(scene, ROWS, true)) return false;
+    }
+    return true;
+}
+
+static void every_failing_allocation_is_reported_and_a_reset_heals(void **state)
+{
+    (void)state;
+    bool refused = true;
+    for (size_t allowed = 0; refused; allowed++) {
+        struct scene *scene = scene_create(9, 2);
+        group_records_done(&scene->records);
+        memory_fail_after(allowed);
+        bool made = scene_init(scene, 2);
+        bool played = made && play(scene);
+        refused = memory_was_refused();
+        memory_fail_never();
+        assert_int_equal(played, !refused);
+        if (!refused) assert_true(scene->grown_count > 0 && !scene->records.takes_window);
+        if (made) {
+            scene_reset(scene);
+            scene->found_count = 0;
+            assert_true(play(scene));
+            check_records(scene);
+        }
+        scene_destroy(scene);
+        assert_true(allowed < 1000);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(narrow_keys_get_a_window_and_keep_it),
+        cmocka_unit_test(a_window_widens_until_it_would_be_too_large),
+        cmocka_unit_test(many_groups_of_a_wide_range_get_a_window),
+        cmocka_unit_test(every_failing_allocation_is_reported_and_a_reset_heals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
