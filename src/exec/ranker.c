@@ -3,6 +3,8 @@
  * After a pruning, a partition that has its k rows has a threshold: the worst of them. A new row
  * must beat it to become a candidate. So most rows cost one hash look-up and one comparison, and
  * sorting happens on a few hundred candidates at a time.
+ *
+ * Without partitions a gate stands before all that: it goes by the first key alone.
  */
 #include "exec/ranker.h"
 
@@ -10,9 +12,14 @@
 #include "base/radix_sort.h"
 #include "data/batch_builder.h"
 #include "exec/key_hash.h"
+#include "exec/rank_gate.h"
 #include "exec/row_sort.h"
 
-enum { CANDIDATES = 256, SLICE_ROWS = 2048 };
+enum {
+    CANDIDATES = 256,
+    GATED_SHARE = 3, /* Behind a gate, so many times the limit may gather. */
+    SLICE_ROWS = RANK_GATE_ROWS
+};
 
 struct threshold {
     uint64_t hash;
@@ -30,7 +37,9 @@ struct ranker {
     uint32_t kept_count;
     struct threshold *thresholds;
     size_t threshold_count; /* A power of two, or 0. */
-    struct arena arena;     /* Of the ranker's life. */
+    bool has_gate;
+    struct rank_gate gate;
+    struct arena arena; /* Of the ranker's life. */
     struct arena scratch;
     struct arena prune_arena; /* Thresholds: until the next pruning. */
 };
@@ -51,6 +60,12 @@ status ranker_create(const struct ranking *ranking, struct schema schema, struct
         ranker_destroy(ranker);
         return error_memory(err);
     }
+    ranker->has_gate = ranking->partition_count == 0 && ranking->key_count > 0 &&
+                       ranking->limit > 0 && ranking->limit <= RANK_GATE_LIMIT;
+    if (ranker->has_gate && !rank_gate_init(&ranker->gate, (uint32_t)ranking->limit, budget)) {
+        ranker_destroy(ranker);
+        return error_memory(err);
+    }
     for (uint32_t i = 0; i < ranking->partition_count; i++) {
         ranker->order[i] = (struct sort_key){.column = ranking->partition_columns[i]};
     }
@@ -66,6 +81,7 @@ void ranker_destroy(struct ranker *ranker)
     if (ranker == NULL) return;
     builder_done(&ranker->candidates);
     builder_done(&ranker->best);
+    if (ranker->has_gate) rank_gate_done(&ranker->gate);
     arena_done(&ranker->arena);
     arena_done(&ranker->scratch);
     arena_done(&ranker->prune_arena);
@@ -76,6 +92,7 @@ void ranker_reset(struct ranker *ranker)
 {
     builder_reset(&ranker->candidates);
     builder_reset(&ranker->best);
+    if (ranker->has_gate) rank_gate_reset(&ranker->gate);
     ranker->kept_count = 0;
     ranker->threshold_count = 0;
 }
@@ -138,6 +155,28 @@ static bool thresholds_build(struct ranker *ranker)
     return true;
 }
 
+/* Of all rows, those that the gate would still let in: when they came it may have stood wider open.
+ */
+static uint32_t choose_rows(const struct ranker *ranker, const struct batch *all, uint32_t *rows)
+{
+    uint64_t prefixes[SLICE_ROWS];
+    uint32_t count = 0;
+    for (uint32_t first = 0; first < all->row_count; first += SLICE_ROWS) {
+        uint32_t *slice = rows + count;
+        uint32_t slice_count =
+            all->row_count - first < SLICE_ROWS ? all->row_count - first : SLICE_ROWS;
+        for (uint32_t i = 0; i < slice_count; i++) {
+            slice[i] = first + i;
+        }
+        if (ranker->has_gate) {
+            row_prefixes(all, &ranker->order[0], (struct selection){slice, slice_count}, prefixes);
+            slice_count = rank_gate_left(&ranker->gate, prefixes, slice, slice_count);
+        }
+        count += slice_count;
+    }
+    return count;
+}
+
 static bool prune(struct ranker *ranker)
 {
     struct batch_builder *candidates = &ranker->candidates;
@@ -147,14 +186,11 @@ static bool prune(struct ranker *ranker)
     arena_reset(&ranker->scratch);
     uint32_t *rows = arena_array(&ranker->scratch, uint32_t, (size_t)all.row_count + 1);
     if (rows == NULL) return false;
-    for (uint32_t i = 0; i < all.row_count; i++) {
-        rows[i] = i;
-    }
-    if (!row_sort(&all, ranker->order, ranker->order_count, rows, all.row_count,
-                  &ranker->scratch)) {
+    uint32_t count = choose_rows(ranker, &all, rows);
+    if (!row_sort(&all, ranker->order, ranker->order_count, rows, count, &ranker->scratch)) {
         return false;
     }
-    uint32_t kept = cut_partitions(ranker, &all, rows, all.row_count);
+    uint32_t kept = cut_partitions(ranker, &all, rows, count);
     builder_reset(&ranker->best);
     builder_append(&ranker->best, &all, (struct selection){rows, kept});
     builder_reset(candidates);
@@ -195,25 +231,38 @@ static uint32_t turn_away(const struct ranker *ranker, const struct batch *batch
     return count;
 }
 
+/* With so many it is time to prune. */
+static size_t candidates_most(const struct ranker *ranker)
+{
+    if (ranker->has_gate) return CANDIDATES + GATED_SHARE * (size_t)ranker->gate.limit;
+    return CANDIDATES + (size_t)ranker->kept_count;
+}
+
 status ranker_add(struct ranker *ranker, const struct batch *batch, struct selection selection,
                   struct error *err)
 {
     if (ranker->ranking->limit == 0) return STATUS_OK;
     uint32_t rows[SLICE_ROWS];
+    uint64_t prefixes[SLICE_ROWS];
     for (uint32_t first = 0, count; first < selection.count; first += count) {
         /* As long as nothing can be turned away, look soon whether something could be. */
-        uint32_t most = ranker->threshold_count > 0 ? SLICE_ROWS : CANDIDATES;
+        bool turns = ranker->has_gate || ranker->threshold_count > 0;
+        uint32_t most = turns ? SLICE_ROWS : CANDIDATES;
         count = selection.count - first;
         if (count > most) count = most;
         for (uint32_t i = 0; i < count; i++) {
             rows[i] = selection_row(selection, first + i);
         }
         struct selection slice = {rows, count};
+        if (ranker->has_gate) {
+            row_prefixes(batch, &ranker->order[0], slice, prefixes);
+            slice.count = rank_gate_pass(&ranker->gate, prefixes, rows, count);
+        }
         if (ranker->threshold_count > 0) slice.count = turn_away(ranker, batch, slice, rows);
         struct batch_builder *candidates = &ranker->candidates;
         builder_append(candidates, batch, slice);
         if (candidates->failed) return error_memory(err);
-        if (candidates->row_count >= CANDIDATES + (size_t)ranker->kept_count && !prune(ranker)) {
+        if (candidates->row_count >= candidates_most(ranker) && !prune(ranker)) {
             return error_memory(err);
         }
     }

@@ -77,6 +77,25 @@ static uint64_t key_prefix(const struct column *column, uint32_t row, const stru
     return key->descending ? ~prefix : prefix;
 }
 
+void row_prefixes(const struct batch *batch, const struct sort_key *key, struct selection selection,
+                  uint64_t *out)
+{
+    const struct column *column = &batch->columns[key->column];
+    struct type type = column->type;
+    bool is_plain = type.kind == TYPE_INT || type.kind == TYPE_DECIMAL || type.kind == TYPE_DATE ||
+                    type.kind == TYPE_TIMESTAMP;
+    if (is_plain && column->nulls == NULL) {
+        uint64_t turn = key->descending ? ~((uint64_t)1 << 63) : (uint64_t)1 << 63;
+        for (uint32_t i = 0; i < selection.count; i++) {
+            out[i] = (uint64_t)column->ints[selection_row(selection, i)] ^ turn;
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < selection.count; i++) {
+        out[i] = key_prefix(column, selection_row(selection, i), key);
+    }
+}
+
 struct sort_context {
     const struct batch *batch;
     const struct sort_key *keys;

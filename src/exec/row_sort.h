@@ -10,6 +10,11 @@
 int row_compare(const struct batch *a, uint32_t row_a, const struct batch *b, uint32_t row_b,
                 const struct sort_key *keys, uint32_t key_count);
 
+/* By selected row, a number for one key: rows with different numbers stand in their order, those
+ * with the same one may stand in any. */
+void row_prefixes(const struct batch *batch, const struct sort_key *key, struct selection selection,
+                  uint64_t *out);
+
 /* Sorts `rows` (row numbers of the batch). Scratch memory comes from the arena. False: out of
  * memory. */
 MUST_USE bool row_sort(const struct batch *batch, const struct sort_key *keys, uint32_t key_count,
