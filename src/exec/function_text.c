@@ -94,6 +94,8 @@ status text_case(struct eval *eval, const struct frame *frame, struct column *ou
 /* The first place of `needle`, which is not empty, from `start` on; NULL when there is none. */
 static const char *find(struct text text, uint32_t start, struct text needle)
 {
+    if (text.size - start < needle.size)
+        return NULL; /* An empty text may have no bytes to add to. */
     return text_find((struct text){text.bytes + start, text.size - start}, needle);
 }
 
