@@ -292,8 +292,10 @@ static void *scan_thread(void *argument)
     struct scan_worker *workers = arena_array(&arena, struct scan_worker, work->scan_count);
     struct pipeline_output *outputs = local_outputs_new(run, &arena);
     status result = STATUS_OK;
-    if (workers == NULL || outputs == NULL) result = error_memory(&err);
-    if (result == STATUS_OK) result = chunk_reader_create(run->options.budget, &reader, &err);
+    if (workers == NULL || outputs == NULL ||
+        chunk_reader_create(run->options.budget, &reader, &err) != STATUS_OK) {
+        result = local_run_memory(run, "reading files", &err);
+    }
     if (result == STATUS_OK) result = scan_items(work, workers, reader, outputs, &arena, &err);
     if (result != STATUS_OK) local_run_fail(run, &err);
     for (uint32_t i = 0; workers != NULL && i < work->scan_count; i++) {
