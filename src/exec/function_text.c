@@ -270,6 +270,26 @@ static struct text nth_character(struct text text, int64_t index)
     return (struct text){text.bytes + at, utf8_step(text.bytes + at, text.size - at)};
 }
 
+/* Where part `number` of the text begins, from 1; false: there are fewer. */
+static bool find_part(struct text text, struct text separator, int64_t number, uint32_t *out_start)
+{
+    uint32_t start = 0;
+    for (; number > 1; number--) {
+        const char *at = find(text, start, separator);
+        if (at == NULL) return false;
+        start = (uint32_t)(at - text.bytes) + separator.size;
+    }
+    *out_start = start;
+    return number == 1;
+}
+
+static struct text part_at(struct text text, struct text separator, uint32_t start)
+{
+    const char *at = find(text, start, separator);
+    uint32_t end = at == NULL ? text.size : (uint32_t)(at - text.bytes);
+    return (struct text){text.bytes + start, end - start};
+}
+
 /* As in DuckDB: a negative index counts from the end, an empty separator splits at every
  * character. */
 static struct text split_part(struct text text, struct text separator, int64_t index)
@@ -277,15 +297,46 @@ static struct text split_part(struct text text, struct text separator, int64_t i
     if (text.size == 0) return TEXT_LITERAL("");
     if (separator.size == 0) return nth_character(text, index);
     if (index < 0) index = part_number(index, count_occurrences(text, separator) + 1);
-    uint32_t start = 0;
-    while (index > 0) {
-        const char *at = find(text, start, separator);
-        uint32_t end = at == NULL ? text.size : (uint32_t)(at - text.bytes);
-        if (--index == 0) return (struct text){text.bytes + start, end - start};
-        if (at == NULL) break;
-        start = end + separator.size;
+    uint32_t start;
+    if (!find_part(text, separator, index, &start)) return TEXT_LITERAL("");
+    return part_at(text, separator, start);
+}
+
+/* What came before the part in some texts: addresses and paths begin alike, and a text that begins
+ * like another one has the part in the same place. */
+struct known_fronts {
+    struct text fronts[2];
+    uint32_t next; /* To be replaced. */
+    uint32_t known_count;
+    uint32_t new_count;
+};
+
+static bool find_front(const struct known_fronts *known, struct text text, uint32_t *out_start)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        struct text front = known->fronts[i];
+        if (front.size == 0 || front.size > text.size) continue;
+        *out_start = front.size;
+        if (memcmp(text.bytes, front.bytes, front.size) == 0) return true;
     }
-    return TEXT_LITERAL("");
+    return false;
+}
+
+static struct text split_like_others(struct known_fronts *known, struct text text,
+                                     struct text separator, int64_t index)
+{
+    enum { NEW_MORE = 16 }; /* By so many more new ones than known ones it is given up. */
+    uint32_t start;
+    if (known->new_count > known->known_count + NEW_MORE) return split_part(text, separator, index);
+    if (find_front(known, text, &start)) {
+        known->known_count++;
+        return part_at(text, separator, start);
+    }
+    known->new_count++;
+    if (text.size == 0 || !find_part(text, separator, index, &start)) return TEXT_LITERAL("");
+    known->fronts[known->next] = (struct text){text.bytes, start};
+    known->next ^= 1;
+    return part_at(text, separator, start);
 }
 
 status text_split_part(struct eval *eval, const struct frame *frame, struct column *out,
@@ -295,6 +346,16 @@ status text_split_part(struct eval *eval, const struct frame *frame, struct colu
     bool finished;
     TRY(kernel_start(eval, frame, operands, out, &finished, err));
     if (finished) return STATUS_OK;
+    struct known_fronts known = {0};
+    bool is_fixed = operands[1].mask == 0 && operands[2].mask == 0;
+    /* The first part has nothing before it. */
+    if (is_fixed && int_at(&operands[2], 0) > 1 && text_at(&operands[1], 0).size > 0) {
+        EACH_ROW(frame->selection, row, if (is_null_at(out->nulls, row)) continue;
+                 out->texts[row] =
+                     split_like_others(&known, text_at(&operands[0], row),
+                                       text_at(&operands[1], row), int_at(&operands[2], row)););
+        return STATUS_OK;
+    }
     EACH_ROW(frame->selection, row, if (is_null_at(out->nulls, row)) continue;
              out->texts[row] = split_part(text_at(&operands[0], row), text_at(&operands[1], row),
                                           int_at(&operands[2], row)););
