@@ -22,7 +22,6 @@ enum {
      * for together, then the records these name. */
     FAR_SLOTS = 1 << 13,
     SLOTS_AHEAD = 24, /* When growing. */
-    WORD_KEYS = 4,    /* So many keys that are words are compared without a question for each. */
     /* A window is looked for after so many rows, and whenever the slots have doubled. It may have
      * the larger of so many places and so many for each group: most are in the nearest cache, or
      * take about as much memory as records do. */
@@ -32,31 +31,36 @@ enum {
     WINDOW_SLACK = 8, /* It reaches farther than the keys so far, by one part in so many. */
 };
 
-_Static_assert((int)WORD_KEYS == (int)KEY_WINDOW_KEYS, "the keys of a window are words");
-
 static size_t key_size(uint8_t kind)
 {
     return kind == TYPE_TEXT ? sizeof(struct text) : sizeof(int64_t);
 }
 
-/* hash, a byte per key that is 1 for NULL (padded to 8), keys, states */
+/* A record that is smaller than a line of the cache should not lie in two of them. */
+static size_t record_size(size_t size)
+{
+    return size > 32 && size < 64 ? 64 : size;
+}
+
+/* [hash,] a byte per key that is 1 for NULL (padded to 8), keys, states */
 static bool lay_out(struct group_records *records, struct group_layout layout,
                     size_t *out_state_offset)
 {
     records->keys = arena_array(&records->arena, struct key_place, layout.key_count + 1);
     if (records->keys == NULL) return false;
     records->key_count = layout.key_count;
-    size_t size = sizeof(uint64_t) + (layout.key_count + 7) / 8 * 8;
+    records->are_words = layout.key_count > 0 && layout.key_count <= KEY_WINDOW_KEYS;
+    for (uint32_t i = 0; i < layout.key_count; i++) {
+        if (!key_window_takes(layout.schema.fields[i].type)) records->are_words = false;
+    }
+    records->null_offset = records->are_words ? 0 : sizeof(uint64_t);
+    size_t size = records->null_offset + (layout.key_count + 7) / 8 * 8;
     for (uint32_t i = 0; i < layout.key_count; i++) {
         records->keys[i] = (struct key_place){size, layout.schema.fields[i].type.kind};
         size += key_size(records->keys[i].kind);
     }
-    records->takes_window = layout.key_count > 0 && layout.key_count <= KEY_WINDOW_KEYS;
-    for (uint32_t i = 0; i < layout.key_count; i++) {
-        if (!key_window_takes(layout.schema.fields[i].type)) records->takes_window = false;
-    }
     *out_state_offset = size;
-    records->record_size = size + layout.state_size;
+    records->record_size = record_size(size + layout.state_size);
     return true;
 }
 
@@ -98,16 +102,9 @@ void group_records_done(struct group_records *records)
     arena_done(&records->texts);
 }
 
-/* Of a record whose keys are words: these stand one after the other behind the bytes for NULL. */
-static const int64_t *record_words(const unsigned char *record)
-{
-    return (const int64_t *)(const void *)(record + 2 * sizeof(uint64_t));
-}
-
 static uint32_t *window_entry(const struct key_window *window, const unsigned char *record)
 {
-    return &window
-                ->groups[key_window_place(window, record_words(record), record + sizeof(uint64_t))];
+    return &window->groups[key_window_place(window, group_record_words(record), record)];
 }
 
 void group_records_reset(struct group_records *records)
@@ -181,10 +178,10 @@ static bool slots_make(struct group_records *records, size_t slot_count)
     if (slots == NULL) return false;
     memset(slots, 0, slot_count * sizeof *slots);
     for (uint32_t group = 0; group < records->count; group++) {
-        uint64_t hash = group_record_hash(group_record(records, group));
+        uint64_t hash = group_record_hash(records, group_record(records, group));
         size_t place = hash & (slot_count - 1);
         if (group + SLOTS_AHEAD < records->count) {
-            uint64_t later = group_record_hash(group_record(records, group + SLOTS_AHEAD));
+            uint64_t later = group_record_hash(records, group_record(records, group + SLOTS_AHEAD));
             __builtin_prefetch(&slots[later & (slot_count - 1)], 1);
         }
         while (slots[place] != 0) {
@@ -196,6 +193,11 @@ static bool slots_make(struct group_records *records, size_t slot_count)
     records->slots = slots;
     records->slot_count = slot_count;
     return true;
+}
+
+static bool takes_window(const struct group_records *records)
+{
+    return records->are_words && !records->window_gone;
 }
 
 static size_t window_limit(size_t group_count)
@@ -215,7 +217,7 @@ size_t group_records_need(const struct group_records *records, uint32_t more)
     }
     size_t slot_count = slots_for(group_count);
     if (slot_count > records->slot_count) need += slot_count * sizeof *records->slots;
-    if (records->takes_window) need += window_limit(group_count) * sizeof *records->window.groups;
+    if (takes_window(records)) need += window_limit(group_count) * sizeof *records->window.groups;
     return need;
 }
 
@@ -269,8 +271,7 @@ static bool window_look(struct group_records *records)
     for (uint32_t group = 0; group < records->count; group++) {
         const unsigned char *record = group_record(records, group);
         for (uint32_t i = 0; i < records->key_count; i++) {
-            bool is_null = record[sizeof(uint64_t) + i] != 0;
-            if (!is_null) key_range_add(&ranges[i], record_words(record)[i]);
+            if (record[i] == 0) key_range_add(&ranges[i], group_record_words(record)[i]);
         }
     }
     return window_make(records, ranges);
@@ -290,7 +291,7 @@ static bool window_leave(struct group_records *records, const struct batch *batc
     if (records->window.groups != groups) return true;
     if (!slots_make(records, slots_for((size_t)records->count + 1))) return false;
     key_window_done(&records->window, records->budget);
-    records->takes_window = false;
+    records->window_gone = true;
     return true;
 }
 
@@ -312,53 +313,32 @@ int64_t group_key_word(const struct column *column, uint32_t row)
 struct key_rows {
     const struct batch *batch;
     const uint32_t *columns;
-    bool are_words; /* There are one to WORD_KEYS, all integers of a kind, and none is NULL: */
-    const int64_t *words[WORD_KEYS];
+    bool are_words; /* The records' keys are, and none of the rows' is NULL: */
+    const int64_t *words[KEY_WINDOW_KEYS];
 };
-
-static bool is_word(const struct column *column)
-{
-    switch ((enum type_kind)column->type.kind) {
-    case TYPE_INT:
-    case TYPE_DECIMAL:
-    case TYPE_DATE:
-    case TYPE_TIMESTAMP:
-        return column->nulls == NULL;
-    case TYPE_NULL:
-    case TYPE_BOOL:
-    case TYPE_DOUBLE:
-    case TYPE_TEXT:
-    case TYPE_LIST_TEXT:
-    case TYPE_LIST_INT:
-        break;
-    }
-    return false;
-}
 
 static struct key_rows key_rows_of(const struct group_records *records, const struct batch *batch,
                                    const uint32_t *columns)
 {
     struct key_rows keys = {.batch = batch, .columns = columns};
-    uint32_t count = records->key_count;
-    keys.are_words = count > 0 && count <= WORD_KEYS;
-    for (uint32_t i = 0; keys.are_words && i < count; i++) {
-        keys.are_words = is_word(&batch->columns[columns[i]]);
+    keys.are_words = records->are_words;
+    for (uint32_t i = 0; keys.are_words && i < records->key_count; i++) {
+        keys.are_words = batch->columns[columns[i]].nulls == NULL;
         keys.words[i] = batch->columns[columns[i]].ints;
     }
     return keys;
 }
 
-/* Keys that are words stand one after the other behind the bytes for NULL, which are a word too. */
+/* The bytes for NULL are a word too. */
 static bool record_matches_words(const unsigned char *record, const struct key_rows *keys,
                                  uint32_t key_count, uint32_t row)
 {
-    _Static_assert(WORD_KEYS <= sizeof(uint64_t), "a byte for each");
-    uint64_t difference;
-    memcpy(&difference, record + sizeof(uint64_t), sizeof difference);
+    _Static_assert(KEY_WINDOW_KEYS <= sizeof(uint64_t), "a byte for each");
+    const int64_t *words = group_record_words(record);
+    int64_t difference;
+    memcpy(&difference, record, sizeof difference);
     for (uint32_t i = 0; i < key_count; i++) {
-        uint64_t word;
-        memcpy(&word, record + (2 + i) * sizeof(uint64_t), sizeof word);
-        difference |= word ^ (uint64_t)keys->words[i][row];
+        difference |= words[i] ^ keys->words[i][row];
     }
     return difference == 0;
 }
@@ -368,7 +348,7 @@ static bool record_matches(const struct group_records *records, const unsigned c
 {
     uint32_t key_count = records->key_count;
     if (keys->are_words) return record_matches_words(record, keys, key_count, row);
-    const unsigned char *nulls = record + sizeof(uint64_t);
+    const unsigned char *nulls = record + records->null_offset;
     for (uint32_t i = 0; i < key_count; i++) {
         const struct column *column = &keys->batch->columns[keys->columns[i]];
         const void *key = record + records->keys[i].offset;
@@ -391,8 +371,8 @@ static bool record_matches(const struct group_records *records, const unsigned c
 static bool record_fill(struct group_records *records, unsigned char *record, uint64_t hash,
                         const struct key_rows *keys, uint32_t row)
 {
-    memcpy(record, &hash, sizeof hash);
-    unsigned char *nulls = record + sizeof hash;
+    unsigned char *nulls = record + records->null_offset;
+    if (!records->are_words) memcpy(record, &hash, sizeof hash);
     for (uint32_t i = 0; i < records->key_count; i++) {
         const struct column *column = &keys->batch->columns[keys->columns[i]];
         void *key = record + records->keys[i].offset;
@@ -450,20 +430,18 @@ ALWAYS_INLINE void ask_ahead(const struct group_records *records, const uint64_t
     }
 }
 
-static bool find_in_slots(struct group_records *records, const struct batch *batch,
-                          const uint32_t *key_columns, struct selection selection,
-                          unsigned char **out_records)
+static bool find_in_slots(struct group_records *records, const struct key_rows *keys,
+                          struct selection selection, unsigned char **out_records)
 {
     const uint64_t *hashes = records->hashes;
-    const struct key_rows keys = key_rows_of(records, batch, key_columns);
     size_t slot_count = records->slot_count;
-    key_hash(batch, key_columns, records->key_count, selection, records->hashes);
+    key_hash(keys->batch, keys->columns, records->key_count, selection, records->hashes);
     if (records->slot_count > FAR_SLOTS) ask_ahead(records, hashes, selection.count);
     for (uint32_t i = 0; i < selection.count; i++) {
-        out_records[i] = find_or_add(records, hashes[i], &keys, selection_row(selection, i));
+        out_records[i] = find_or_add(records, hashes[i], keys, selection_row(selection, i));
         if (out_records[i] == NULL) return false;
     }
-    if (records->slot_count != slot_count) records->window_due = records->takes_window;
+    if (records->slot_count != slot_count) records->window_due = takes_window(records);
     return true;
 }
 
@@ -493,19 +471,27 @@ static uint32_t window_find(const struct group_records *records, const uint32_t 
     return missed_count;
 }
 
-static bool find_in_window(struct group_records *records, const struct batch *batch,
-                           const uint32_t *key_columns, struct selection selection,
-                           const uint32_t *places, unsigned char **out_records)
+/* A group of keys that are words. */
+static bool record_add_words(struct group_records *records, const struct key_rows *keys,
+                             uint32_t row, unsigned char **out_record)
 {
-    const struct key_rows keys = {.batch = batch, .columns = key_columns};
-    uint32_t missed[GROUP_SLICE_ROWS + 1];
-    uint32_t rows[GROUP_SLICE_ROWS];
-    uint32_t missed_count = window_find(records, places, selection.count, missed, out_records);
-    for (uint32_t i = 0; i < missed_count; i++) {
-        rows[i] = selection_row(selection, missed[i]);
+    if (!group_records_add(records, out_record)) return false;
+    unsigned char *nulls = *out_record;
+    int64_t *words = (int64_t *)(void *)(nulls + sizeof(uint64_t));
+    for (uint32_t i = 0; i < records->key_count; i++) {
+        const struct column *column = &keys->batch->columns[keys->columns[i]];
+        nulls[i] = column_is_null(column, row);
+        words[i] = nulls[i] != 0 ? 0 : column->ints[row];
     }
-    key_hash(batch, key_columns, records->key_count, (struct selection){rows, missed_count},
-             records->hashes);
+    return true;
+}
+
+static bool find_in_window(struct group_records *records, const struct key_rows *keys,
+                           struct selection selection, const uint32_t *places,
+                           unsigned char **out_records)
+{
+    uint32_t missed[GROUP_SLICE_ROWS + 1];
+    uint32_t missed_count = window_find(records, places, selection.count, missed, out_records);
     for (uint32_t i = 0; i < missed_count; i++) {
         uint32_t *group = &records->window.groups[places[missed[i]]];
         unsigned char **record = &out_records[missed[i]];
@@ -513,8 +499,8 @@ static bool find_in_window(struct group_records *records, const struct batch *ba
             *record = group_record(records, *group - 1);
             continue;
         }
-        if (!group_records_add(records, record)) return false;
-        if (!record_fill(records, *record, records->hashes[i], &keys, rows[i])) return false;
+        uint32_t row = selection_row(selection, missed[i]);
+        if (!record_add_words(records, keys, row, record)) return false;
         *group = records->count;
     }
     return true;
@@ -527,7 +513,7 @@ bool group_records_find(struct group_records *records, const struct batch *batch
     ASSERT(selection.count <= GROUP_SLICE_ROWS);
     struct key_window *window = &records->window;
     uint32_t places[GROUP_SLICE_ROWS];
-    if (records->takes_window && records->rows_seen < WINDOW_ROWS) {
+    if (takes_window(records) && records->rows_seen < WINDOW_ROWS) {
         records->rows_seen += selection.count;
         records->window_due = records->rows_seen >= WINDOW_ROWS;
     }
@@ -536,9 +522,9 @@ bool group_records_find(struct group_records *records, const struct batch *batch
            !key_window_places(window, batch, key_columns, selection, places)) {
         if (!window_leave(records, batch, key_columns, selection)) return false;
     }
-    return window->place_count > 0
-               ? find_in_window(records, batch, key_columns, selection, places, out_records)
-               : find_in_slots(records, batch, key_columns, selection, out_records);
+    const struct key_rows keys = key_rows_of(records, batch, key_columns);
+    return window->place_count > 0 ? find_in_window(records, &keys, selection, places, out_records)
+                                   : find_in_slots(records, &keys, selection, out_records);
 }
 
 /* ---- out again ---- */
@@ -550,7 +536,7 @@ bool group_records_read(const struct group_records *records, unsigned char *cons
         struct column *column = &columns[i];
         for (uint32_t j = 0; j < count; j++) {
             const unsigned char *key = from[j] + records->keys[i].offset;
-            if (from[j][sizeof(uint64_t) + i] != 0) {
+            if (from[j][records->null_offset + i] != 0) {
                 if (!column_need_nulls(column, count, arena)) return false;
                 column->nulls[j] = 1;
             }
@@ -570,7 +556,7 @@ int group_records_compare(const struct group_records *records, const unsigned ch
                           const unsigned char *b)
 {
     for (uint32_t i = 0; i < records->key_count; i++) {
-        int nulls = (int)a[sizeof(uint64_t) + i] - (int)b[sizeof(uint64_t) + i];
+        int nulls = (int)a[records->null_offset + i] - (int)b[records->null_offset + i];
         if (nulls != 0) return nulls;
         const unsigned char *key_a = a + records->keys[i].offset;
         const unsigned char *key_b = b + records->keys[i].offset;

@@ -1,8 +1,8 @@
 /* group_records.h - from the keys of rows to the records of their groups.
  *
- * A group is a record of fixed size: hash, NULL flags, keys, and room for states, which are the
- * business of whoever uses this. Records never move; they are numbered in the order in which their
- * first rows came.
+ * A group is a record of fixed size: NULL flags, keys, and room for states, which are the business
+ * of whoever uses this; and the hash, unless the keys are a few integers, of which it is made again
+ * as quickly. Records never move; they are numbered in the order in which their first rows came.
  *
  *     init -> (find | add)* -> (reset -> (find | add)*)* -> done
  *
@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "data/column.h"
 #include "data/schema.h"
+#include "exec/key_hash.h"
 #include "exec/key_window.h"
 
 enum {
@@ -33,6 +34,8 @@ struct group_records {
     struct budget *budget;
     uint32_t key_count;
     struct key_place *keys;
+    bool are_words;     /* One to KEY_WINDOW_KEYS keys, integers of any kind. */
+    size_t null_offset; /* Of a byte for each key that is 1 for NULL; padded to 8. */
     size_t record_size;
     uint64_t *slots; /* hash's upper half << 32 | group + 1; 0: free. None beside a window. */
     size_t slot_count;
@@ -41,7 +44,7 @@ struct group_records {
     size_t block_count;
     uint32_t count;           /* Of groups. */
     struct key_window window; /* Has places when it is in use. */
-    bool takes_window;        /* The keys are such that one may be, and none had to go. */
+    bool window_gone;         /* There was one, and will be no more. */
     bool window_due;          /* To be looked for. */
     uint32_t rows_seen;       /* By which it is looked for first. */
     uint64_t *hashes;         /* GROUP_SLICE_ROWS of them. */
@@ -88,9 +91,19 @@ static inline unsigned char *group_record(const struct group_records *records, u
            group % GROUP_BLOCK_RECORDS * records->record_size;
 }
 
-static inline uint64_t group_record_hash(const unsigned char *record)
+/* Of a record whose keys are words: these stand one after the other behind the bytes for NULL. */
+static inline const int64_t *group_record_words(const unsigned char *record)
+{
+    return (const int64_t *)(const void *)(record + sizeof(uint64_t));
+}
+
+static inline uint64_t group_record_hash(const struct group_records *records,
+                                         const unsigned char *record)
 {
     uint64_t hash;
+    if (records->are_words) {
+        return key_hash_words(group_record_words(record), record, records->key_count);
+    }
     memcpy(&hash, record, sizeof hash);
     return hash;
 }

@@ -283,7 +283,7 @@ static unsigned char *record_in_order(const struct group_table *table, uint32_t 
 
 uint64_t group_table_hash(const struct group_table *table, uint32_t group)
 {
-    return group_record_hash(record_in_order(table, group));
+    return group_record_hash(&table->groups, record_in_order(table, group));
 }
 
 /* Equal hashes are rare: a plain insertion puts their keys in order. */
@@ -321,7 +321,8 @@ status group_table_order(struct group_table *table, struct error *err)
     struct radix_item *items = memory_alloc(table->budget, scratch_bytes);
     if (items == NULL) return error_memory(err);
     for (uint32_t i = 0; i < count; i++) {
-        items[i] = (struct radix_item){group_record_hash(group_record(&table->groups, i)), i};
+        items[i] = (struct radix_item){
+            group_record_hash(&table->groups, group_record(&table->groups, i)), i};
     }
     radix_sort(items, items + count, count);
     order_equal_hashes(table, items, count);

@@ -1,10 +1,6 @@
 /* key_hash.c - a loop per column, so that the type is looked at once. */
 #include "exec/key_hash.h"
 
-#include "base/hash.h"
-
-static const uint64_t NULL_KEY = 0x9ae16a3b2f90404fu;
-
 static void mix_words(const struct column *column, struct selection selection, uint64_t *out)
 {
     if (column->nulls == NULL && selection.rows == NULL) {
@@ -15,7 +11,7 @@ static void mix_words(const struct column *column, struct selection selection, u
     }
     for (uint32_t i = 0; i < selection.count; i++) {
         uint32_t row = selection_row(selection, i);
-        uint64_t value = column_is_null(column, row) ? NULL_KEY : (uint64_t)column->ints[row];
+        uint64_t value = column_is_null(column, row) ? KEY_HASH_NULL : (uint64_t)column->ints[row];
         out[i] = hash_combine(out[i], value);
     }
 }
@@ -24,7 +20,7 @@ static void mix_texts(const struct column *column, struct selection selection, u
 {
     for (uint32_t i = 0; i < selection.count; i++) {
         uint32_t row = selection_row(selection, i);
-        uint64_t value = NULL_KEY;
+        uint64_t value = KEY_HASH_NULL;
         if (!column_is_null(column, row)) {
             struct text text = column->texts[row];
             value = hash_bytes(text.size == 0 ? "" : text.bytes, text.size);
