@@ -1,4 +1,8 @@
-/* aggregate_state.c - one small struct per kind of state, and loops over many of them. */
+/* aggregate_state.c - a few words per kind of state, and loops over many of them.
+ *
+ * The loops of the common kinds are given structs by value: nothing they write can be taken for
+ * what they read, and so it stays in registers.
+ */
 #include "exec/aggregate_state.h"
 
 #include <stddef.h>
@@ -33,20 +37,37 @@ struct exact_state {
     struct exact_sum sum;
 };
 
-struct extreme_state {
-    uint64_t present;
-    union slot value;
-};
-
-struct arg_state {
-    uint64_t present;
-    union slot value;
-    union slot by;
-};
+/* Extremes: a word that is 1 when there is a value, the value, and what it was chosen by. Values
+ * that are no texts take a word each. */
+static size_t slot_size(struct type type)
+{
+    return type.kind == TYPE_TEXT ? sizeof(struct text) : sizeof(int64_t);
+}
 
 static bool is_exact(const struct aggregate *aggregate)
 {
     return aggregate->input_type.kind == TYPE_DOUBLE;
+}
+
+/* Sums and averages know how many values there were, and begin with it. */
+static int state_rank(const struct aggregate *aggregate)
+{
+    if (aggregate->kind == AGGREGATE_SUM || aggregate->kind == AGGREGATE_AVG) return 2;
+    return aggregate->kind == AGGREGATE_COUNT ? 1 : 0;
+}
+
+uint32_t aggregate_state_owner(const struct aggregate *aggregates, uint32_t count, uint32_t index)
+{
+    uint32_t owner = index;
+    if (state_rank(&aggregates[index]) == 0) return index;
+    for (uint32_t i = count; i > 0; i--) {
+        const struct aggregate *other = &aggregates[i - 1];
+        if (other->input_column == aggregates[index].input_column &&
+            state_rank(other) >= state_rank(&aggregates[owner])) {
+            owner = i - 1;
+        }
+    }
+    return owner;
 }
 
 size_t aggregate_state_size(const struct aggregate *aggregate)
@@ -60,12 +81,12 @@ size_t aggregate_state_size(const struct aggregate *aggregate)
         return is_exact(aggregate) ? sizeof(struct exact_state) : sizeof(struct sum_state);
     case AGGREGATE_MIN:
     case AGGREGATE_MAX:
-        return sizeof(struct extreme_state);
+        return sizeof(uint64_t) + slot_size(aggregate->input_type);
     case AGGREGATE_ARG_MIN:
     case AGGREGATE_ARG_MAX:
         break;
     }
-    return sizeof(struct arg_state);
+    return sizeof(uint64_t) + slot_size(aggregate->input_type) + slot_size(aggregate->by_type);
 }
 
 static void *state_at(const struct state_list *states, uint32_t i)
@@ -86,27 +107,35 @@ static void sum_set(struct sum_state *state, int128 sum)
     state->high = (uint64_t)((uint128)sum >> 64);
 }
 
-static void add_sums(const struct state_list *states, const struct column *column,
-                     struct selection selection)
+static void sum_add(struct sum_state *state, int64_t value)
 {
+    state->count++;
+    sum_set(state, sum_get(state) + value);
+}
+
+static void add_sums(struct state_list states, struct column column, struct selection selection)
+{
+    if (column.nulls == NULL && selection.rows == NULL) {
+        for (uint32_t i = 0; i < selection.count; i++) {
+            sum_add(state_at(&states, i), column.ints[i]);
+        }
+        return;
+    }
     for (uint32_t i = 0; i < selection.count; i++) {
         uint32_t row = selection_row(selection, i);
-        if (column_is_null(column, row)) continue;
-        struct sum_state *state = state_at(states, i);
-        state->count++;
-        sum_set(state, sum_get(state) + column->ints[row]);
+        if (column_is_null(&column, row)) continue;
+        sum_add(state_at(&states, i), column.ints[row]);
     }
 }
 
-static bool add_exact(const struct state_list *states, const struct column *column,
-                      struct selection selection)
+static bool add_exact(struct state_list states, struct column column, struct selection selection)
 {
     for (uint32_t i = 0; i < selection.count; i++) {
         uint32_t row = selection_row(selection, i);
-        if (column_is_null(column, row)) continue;
-        struct exact_state *state = state_at(states, i);
+        if (column_is_null(&column, row)) continue;
+        struct exact_state *state = state_at(&states, i);
         state->count++;
-        if (!exact_sum_add(&state->sum, column->doubles[row], states->arena)) return false;
+        if (!exact_sum_add(&state->sum, column.doubles[row], states.arena)) return false;
     }
     return true;
 }
@@ -164,70 +193,138 @@ static int slot_compare(struct type type, union slot a, union slot b)
 
 /* Puts a value in the place of another one. A better text overwrites the old one where it fits,
  * else the room doubles: a maximum that rises with every row does not keep every row. */
-static bool slot_store(struct type type, union slot *slot, union slot value, struct arena *arena)
+static bool slot_store(struct type type, void *place, union slot value, struct arena *arena)
 {
+    union slot kept;
     if (type.kind != TYPE_TEXT) {
-        *slot = value;
+        memcpy(place, &value.integer, sizeof value.integer); /* Doubles too: the bits. */
         return true;
     }
+    memcpy(&kept, place, sizeof kept);
     uint32_t size = value.text.size;
-    if (size > slot->kept.capacity) {
-        uint64_t capacity = (uint64_t)slot->kept.capacity * 2;
+    if (size > kept.kept.capacity) {
+        uint64_t capacity = (uint64_t)kept.kept.capacity * 2;
         if (capacity < size) capacity = size;
         if (capacity > UINT32_MAX) capacity = UINT32_MAX;
         char *bytes = arena_alloc(arena, capacity, 1);
         if (bytes == NULL) return false;
-        slot->kept.bytes = bytes;
-        slot->kept.capacity = (uint32_t)capacity;
+        kept.kept.bytes = bytes;
+        kept.kept.capacity = (uint32_t)capacity;
     }
-    if (size > 0) memcpy(slot->kept.bytes, value.text.bytes, size);
-    slot->kept.size = size;
+    if (size > 0) memcpy(kept.kept.bytes, value.text.bytes, size);
+    kept.kept.size = size;
+    memcpy(place, &kept, sizeof kept);
     return true;
 }
 
-static bool offer_extreme(const struct state_list *states, uint32_t i, union slot value)
+static union slot slot_load(struct type type, const void *place)
 {
-    const struct aggregate *aggregate = states->aggregate;
-    struct extreme_state *state = state_at(states, i);
-    if (state->present) {
-        int order = slot_compare(aggregate->input_type, value, state->value);
-        if (aggregate->kind == AGGREGATE_MIN ? order >= 0 : order <= 0) return true;
+    union slot slot = {0};
+    memcpy(&slot, place, slot_size(type));
+    return slot;
+}
+
+struct extreme {
+    bool is_present;
+    union slot value;
+    union slot by; /* arg_min, arg_max */
+};
+
+static bool has_by(const struct aggregate *aggregate)
+{
+    return aggregate->kind == AGGREGATE_ARG_MIN || aggregate->kind == AGGREGATE_ARG_MAX;
+}
+
+static struct extreme extreme_load(const struct aggregate *aggregate, const unsigned char *state)
+{
+    struct extreme extreme = {.is_present = state[0] != 0};
+    const unsigned char *value = state + sizeof(uint64_t);
+    extreme.value = slot_load(aggregate->input_type, value);
+    if (has_by(aggregate)) {
+        extreme.by = slot_load(aggregate->by_type, value + slot_size(aggregate->input_type));
     }
-    state->present = 1;
-    return slot_store(aggregate->input_type, &state->value, value, states->arena);
+    return extreme;
 }
 
 /* Among equal `by` the smallest value wins. */
-static bool offer_arg(const struct state_list *states, uint32_t i, union slot value, union slot by)
+static bool is_better(const struct aggregate *aggregate, const struct extreme *a,
+                      const struct extreme *b)
+{
+    int order;
+    if (!has_by(aggregate)) {
+        order = slot_compare(aggregate->input_type, a->value, b->value);
+        return aggregate->kind == AGGREGATE_MIN ? order < 0 : order > 0;
+    }
+    order = slot_compare(aggregate->by_type, a->by, b->by);
+    if (aggregate->kind == AGGREGATE_ARG_MAX) order = -order;
+    if (order == 0) order = slot_compare(aggregate->input_type, a->value, b->value);
+    return order < 0;
+}
+
+static bool offer(const struct state_list *states, uint32_t i, const struct extreme *more)
 {
     const struct aggregate *aggregate = states->aggregate;
-    struct arg_state *state = state_at(states, i);
-    if (state->present) {
-        int order = slot_compare(aggregate->by_type, by, state->by);
-        if (aggregate->kind == AGGREGATE_ARG_MAX) order = -order;
-        if (order == 0) order = slot_compare(aggregate->input_type, value, state->value);
-        if (order >= 0) return true;
+    unsigned char *state = state_at(states, i);
+    unsigned char *value = state + sizeof(uint64_t);
+    struct extreme extreme = extreme_load(aggregate, state);
+    if (extreme.is_present && !is_better(aggregate, more, &extreme)) return true;
+    state[0] = 1;
+    return slot_store(aggregate->input_type, value, more->value, states->arena) &&
+           (!has_by(aggregate) ||
+            slot_store(aggregate->by_type, value + slot_size(aggregate->input_type), more->by,
+                       states->arena));
+}
+
+static bool is_integer(struct type type)
+{
+    return type.kind == TYPE_INT || type.kind == TYPE_DECIMAL || type.kind == TYPE_DATE ||
+           type.kind == TYPE_TIMESTAMP;
+}
+
+/* The complement turns an order around: the least is where the complement is greatest. */
+static void offer_integers(struct state_list states, struct column column,
+                           struct selection selection)
+{
+    int64_t turned = states.aggregate->kind == AGGREGATE_MIN ? -1 : 0;
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        if (column_is_null(&column, row)) continue;
+        int64_t *state = state_at(&states, i); /* Whether there is a value, and the value. */
+        int64_t value = column.ints[row];
+        if (state[0] != 0 && (value ^ turned) <= (state[1] ^ turned)) continue;
+        state[0] = 1;
+        state[1] = value;
     }
-    state->present = 1;
-    return slot_store(aggregate->input_type, &state->value, value, states->arena) &&
-           slot_store(aggregate->by_type, &state->by, by, states->arena);
 }
 
 static bool offer_rows(const struct state_list *states, const struct column *values,
                        const struct column *bys, struct selection selection)
 {
+    if (bys == NULL && is_integer(values->type)) {
+        offer_integers(*states, *values, selection);
+        return true;
+    }
     for (uint32_t i = 0; i < selection.count; i++) {
         uint32_t row = selection_row(selection, i);
         if (column_is_null(values, row) || (bys != NULL && column_is_null(bys, row))) continue;
-        union slot value = slot_read(values, row);
-        bool kept = bys == NULL ? offer_extreme(states, i, value)
-                                : offer_arg(states, i, value, slot_read(bys, row));
-        if (!kept) return false;
+        struct extreme more = {.value = slot_read(values, row)};
+        if (bys != NULL) more.by = slot_read(bys, row);
+        if (!offer(states, i, &more)) return false;
     }
     return true;
 }
 
 /* ---- rows in ---- */
+
+static void add_counts(struct state_list states, const struct column *column,
+                       struct selection selection)
+{
+    const uint8_t *nulls = column == NULL ? NULL : column->nulls;
+    for (uint32_t i = 0; i < selection.count; i++) {
+        int64_t *count = state_at(&states, i);
+        *count += nulls == NULL || nulls[selection_row(selection, i)] == 0;
+    }
+}
 
 bool aggregate_state_add(const struct state_list *states, const struct batch *batch,
                          struct selection selection)
@@ -237,19 +334,13 @@ bool aggregate_state_add(const struct state_list *states, const struct batch *ba
         aggregate->kind == AGGREGATE_COUNT_ROWS ? NULL : &batch->columns[aggregate->input_column];
     switch (aggregate->kind) {
     case AGGREGATE_COUNT_ROWS:
-        for (uint32_t i = 0; i < selection.count; i++) {
-            ++*(int64_t *)state_at(states, i);
-        }
-        return true;
     case AGGREGATE_COUNT:
-        for (uint32_t i = 0; i < selection.count; i++) {
-            *(int64_t *)state_at(states, i) += !column_is_null(column, selection_row(selection, i));
-        }
+        add_counts(*states, column, selection);
         return true;
     case AGGREGATE_SUM:
     case AGGREGATE_AVG:
-        if (is_exact(aggregate)) return add_exact(states, column, selection);
-        add_sums(states, column, selection);
+        if (is_exact(aggregate)) return add_exact(*states, *column, selection);
+        add_sums(*states, *column, selection);
         return true;
     case AGGREGATE_MIN:
     case AGGREGATE_MAX:
@@ -283,28 +374,20 @@ static bool merge_exact(const struct state_list *states, const struct batch *par
     return true;
 }
 
-static bool merge_extremes(const struct state_list *states, const struct batch *partial,
-                           bool has_by)
+static void merge_counts(struct state_list states, const int64_t *counts, uint32_t row_count)
 {
-    const struct column *columns = &partial->columns[states->aggregate->state_column];
-    for (uint32_t row = 0; row < partial->row_count; row++) {
-        if (column_is_null(&columns[0], row)) continue;
-        union slot value = slot_read(&columns[0], row);
-        bool kept = has_by ? offer_arg(states, row, value, slot_read(&columns[1], row))
-                           : offer_extreme(states, row, value);
-        if (!kept) return false;
+    for (uint32_t row = 0; row < row_count; row++) {
+        *(int64_t *)state_at(&states, row) += counts[row];
     }
-    return true;
 }
 
-static void merge_sums(const struct state_list *states, const struct batch *partial)
+static void merge_sums(struct state_list states, const struct column *columns, uint32_t row_count)
 {
-    const struct column *columns = &partial->columns[states->aggregate->state_column];
     const int64_t *counts = columns[0].ints;
     const int64_t *lows = columns[1].ints;
     const int64_t *highs = columns[2].ints;
-    for (uint32_t row = 0; row < partial->row_count; row++) {
-        struct sum_state *state = state_at(states, row);
+    for (uint32_t row = 0; row < row_count; row++) {
+        struct sum_state *state = state_at(&states, row);
         struct sum_state more = {counts[row], (uint64_t)lows[row], (uint64_t)highs[row]};
         state->count += more.count;
         /* Unsigned: sums of true states never wrap, and damaged ones may. */
@@ -316,26 +399,25 @@ bool aggregate_state_merge(const struct state_list *states, const struct batch *
 {
     const struct aggregate *aggregate = states->aggregate;
     const struct column *columns = &partial->columns[aggregate->state_column];
+    struct selection all = {NULL, partial->row_count};
     switch (aggregate->kind) {
     case AGGREGATE_COUNT_ROWS:
     case AGGREGATE_COUNT:
-        for (uint32_t row = 0; row < partial->row_count; row++) {
-            *(int64_t *)state_at(states, row) += columns[0].ints[row];
-        }
+        merge_counts(*states, columns[0].ints, partial->row_count);
         return true;
     case AGGREGATE_SUM:
     case AGGREGATE_AVG:
         if (is_exact(aggregate)) return merge_exact(states, partial);
-        merge_sums(states, partial);
+        merge_sums(*states, columns, partial->row_count);
         return true;
     case AGGREGATE_MIN:
     case AGGREGATE_MAX:
-        return merge_extremes(states, partial, false);
+        return offer_rows(states, &columns[0], NULL, all);
     case AGGREGATE_ARG_MIN:
     case AGGREGATE_ARG_MAX:
         break;
     }
-    return merge_extremes(states, partial, true);
+    return offer_rows(states, &columns[0], &columns[1], all);
 }
 
 /* ---- partial states out ---- */
@@ -377,17 +459,18 @@ static bool set_null(struct column *column, uint32_t row, uint32_t count, struct
 }
 
 static bool partial_extremes(const struct state_list *states, uint32_t count,
-                             struct column *columns, bool has_by, struct arena *arena)
+                             struct column *columns, struct arena *arena)
 {
+    const struct aggregate *aggregate = states->aggregate;
     for (uint32_t i = 0; i < count; i++) {
-        const struct arg_state *state = state_at(states, i);
-        if (!state->present) {
+        struct extreme extreme = extreme_load(aggregate, state_at(states, i));
+        if (!extreme.is_present) {
             if (!set_null(&columns[0], i, count, arena)) return false;
-            if (has_by && !set_null(&columns[1], i, count, arena)) return false;
+            if (has_by(aggregate) && !set_null(&columns[1], i, count, arena)) return false;
             continue;
         }
-        slot_write(&columns[0], i, state->value);
-        if (has_by) slot_write(&columns[1], i, state->by);
+        slot_write(&columns[0], i, extreme.value);
+        if (has_by(aggregate)) slot_write(&columns[1], i, extreme.by);
     }
     return true;
 }
@@ -415,12 +498,11 @@ bool aggregate_state_partial(const struct state_list *states, uint32_t count,
         return true;
     case AGGREGATE_MIN:
     case AGGREGATE_MAX:
-        return partial_extremes(states, count, columns, false, arena);
     case AGGREGATE_ARG_MIN:
     case AGGREGATE_ARG_MAX:
         break;
     }
-    return partial_extremes(states, count, columns, true, arena);
+    return partial_extremes(states, count, columns, arena);
 }
 
 /* ---- rows in, partial states out ---- */
@@ -573,8 +655,7 @@ status aggregate_state_result(const struct state_list *states, uint32_t count,
         } else if (aggregate->kind == AGGREGATE_SUM || aggregate->kind == AGGREGATE_AVG) {
             TRY(result_numbers(states, i, column, err));
         } else {
-            const struct extreme_state *state = state_at(states, i);
-            slot_write(column, i, state->value);
+            slot_write(column, i, extreme_load(aggregate, state_at(states, i)).value);
         }
     }
     return STATUS_OK;

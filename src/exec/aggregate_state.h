@@ -19,6 +19,9 @@
 #include "data/column.h"
 #include "plan/plan.h"
 
+/* Which aggregate's state is this one's too: sum(x), avg(x) and count(x) remember the same. */
+uint32_t aggregate_state_owner(const struct aggregate *aggregates, uint32_t count, uint32_t index);
+
 /* Bytes in the record; a multiple of 8. A zeroed state is an empty one. */
 size_t aggregate_state_size(const struct aggregate *aggregate);
 

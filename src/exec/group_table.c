@@ -20,7 +20,8 @@ struct group_table {
     struct budget *budget;
     struct group_records groups;
     size_t *state_offsets;
-    uint32_t *merge_keys; /* 0, 1, 2...: keys are the first columns of a partial batch. */
+    uint32_t *state_owners; /* Whose state it is that an aggregate has: its own, or another's. */
+    uint32_t *merge_keys;   /* 0, 1, 2...: keys are the first columns of a partial batch. */
     uint32_t *order;
     size_t order_capacity;
     uint32_t ordered_count;  /* `order` is that of so many groups: all, or it is none. */
@@ -35,9 +36,11 @@ static bool lay_out_states(struct group_table *table)
 {
     const struct grouping *grouping = table->grouping;
     table->state_offsets = arena_array(&table->arena, size_t, grouping->aggregate_count + 1);
+    table->state_owners = arena_array(&table->arena, uint32_t, grouping->aggregate_count + 1);
     table->merge_keys = arena_array(&table->arena, uint32_t, grouping->key_count + 1);
     table->records = arena_array(&table->arena, unsigned char *, GROUP_SLICE_ROWS);
-    if (table->state_offsets == NULL || table->merge_keys == NULL || table->records == NULL) {
+    if (table->state_offsets == NULL || table->state_owners == NULL || table->merge_keys == NULL ||
+        table->records == NULL) {
         return false;
     }
     for (uint32_t i = 0; i < grouping->key_count; i++) {
@@ -45,6 +48,9 @@ static bool lay_out_states(struct group_table *table)
     }
     size_t size = 0;
     for (uint32_t i = 0; i < grouping->aggregate_count; i++) {
+        table->state_owners[i] =
+            aggregate_state_owner(grouping->aggregates, grouping->aggregate_count, i);
+        if (table->state_owners[i] != i) continue;
         table->state_offsets[i] = size;
         size += aggregate_state_size(&grouping->aggregates[i]);
     }
@@ -53,6 +59,9 @@ static bool lay_out_states(struct group_table *table)
     if (!group_records_init(&table->groups, layout, table->budget, &first)) return false;
     for (uint32_t i = 0; i < grouping->aggregate_count; i++) {
         table->state_offsets[i] += first;
+    }
+    for (uint32_t i = 0; i < grouping->aggregate_count; i++) {
+        table->state_offsets[i] = table->state_offsets[table->state_owners[i]];
     }
     return true;
 }
@@ -108,6 +117,7 @@ static status add_states(struct group_table *table, const struct batch *batch,
                          struct selection selection, struct error *err)
 {
     for (uint32_t i = 0; i < table->grouping->aggregate_count; i++) {
+        if (table->state_owners[i] != i) continue;
         struct state_list states = states_of(table, i);
         if (!aggregate_state_add(&states, batch, selection)) return error_memory(err);
     }
@@ -236,6 +246,7 @@ static status merge_slice(struct group_table *table, const struct batch *partial
         return error_memory(err);
     }
     for (uint32_t i = 0; i < table->grouping->aggregate_count; i++) {
+        if (table->state_owners[i] != i) continue;
         struct state_list states = states_of(table, i);
         if (!aggregate_state_merge(&states, partial)) return error_memory(err);
     }
