@@ -2,8 +2,10 @@
 #include "base/memory.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -74,6 +76,27 @@ size_t budget_room(const struct budget *budget)
         if (left < room) room = left;
     }
     return room;
+}
+
+void budget_start(struct budget *budget, size_t taken_bytes)
+{
+    ASSERT(atomic_load(&budget->used_bytes) == 0);
+    size_t most = budget->limit_bytes / 4;
+    if (budget->limit_bytes != 0 && taken_bytes > most) taken_bytes = most;
+    atomic_store(&budget->used_bytes, taken_bytes);
+    atomic_store(&budget->peak_bytes, taken_bytes);
+}
+
+size_t memory_of_process(void)
+{
+    /* Not getrusage: its peak is that of whoever started this process, if he had more. */
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL) return 0;
+    int found = fscanf(file, "%*u %lu", &pages);
+    (void)fclose(file); /* Nothing was written. */
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    return found == 1 && page_bytes > 0 ? pages * (size_t)page_bytes : 0;
 }
 
 /* Hash tables of many megabytes are read all over the place, and with small pages most reads would

@@ -28,6 +28,12 @@ size_t budget_limit(const struct budget *budget);
 /* How much more fits below that limit; SIZE_MAX: there is none. */
 size_t budget_room(const struct budget *budget);
 
+/* Counts what was there before anything was asked of the budget, which is empty, but no more than
+ * a quarter of its limit: so that little does not become too little. */
+void budget_start(struct budget *budget, size_t taken_bytes);
+/* What the process has, as the system counts it; 0: it does not say. */
+size_t memory_of_process(void);
+
 /* NULL when the system or the budget (may be NULL) has no more. */
 void *memory_alloc(struct budget *budget, size_t size_bytes);
 /* The same, beginning where a line of the processor's cache does. */

@@ -81,6 +81,7 @@ static status read_options(struct run *run, struct error *err)
         struct option_range range = {1, INT64_MAX};
         TRY(option_size("memory-limit", memory, range, &job->memory_limit, err));
     }
+    job->memory_taken = memory_of_process();
     job->temp_dir = options_value(options, RUN_TEMP_DIR);
     if (job->temp_dir != NULL && !file_is_folder(job->temp_dir)) {
         return error_set(err, STATUS_USAGE, "--temp-dir: there is no folder %.500s", job->temp_dir);

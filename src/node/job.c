@@ -292,6 +292,7 @@ status job_open(const struct job_options *options, struct job **out_job, struct 
     *job = (struct job){.options = *options};
     job->budget.limit_bytes =
         options->memory_limit != 0 ? options->memory_limit : default_memory_limit();
+    budget_start(&job->budget, options->memory_taken);
     if (job->options.thread_count == 0) job->options.thread_count = default_threads();
     if (job->options.chunk_bytes == 0) job->options.chunk_bytes = CHUNK_BYTES;
     if (job->options.field_limit == 0) job->options.field_limit = FIELD_BYTES_MAX;

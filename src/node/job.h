@@ -41,6 +41,7 @@ struct job_options {
     uint32_t setting_count;
     uint32_t thread_count;        /* 0: one per core. */
     uint64_t memory_limit;        /* Bytes; 0: 80 % of RAM. */
+    uint64_t memory_taken;        /* So much of it the process had before the job. */
     const char *temp_dir;         /* For what memory cannot hold; NULL: $TMPDIR or /var/tmp. */
     uint32_t chunk_bytes;         /* 0: the default, which is larger for large data. */
     uint64_t side_table_limit;    /* Of joins, in bytes; 0: the default. */

@@ -125,6 +125,35 @@ static void a_budget_may_be_part_of_another(void **state)
     memory_return(100, 1);
 }
 
+static void what_was_there_before_counts_up_to_a_quarter(void **state)
+{
+    (void)state;
+    struct budget budget = {.limit_bytes = 1000};
+    budget_start(&budget, 200);
+    assert_int_equal(budget_room(&budget), 800);
+    assert_int_equal(budget.peak_bytes, 200);
+    assert_null(memory_alloc(&budget, 801));
+    void *block = memory_alloc(&budget, 800);
+    assert_non_null(block);
+    assert_int_equal(budget.peak_bytes, 1000);
+    memory_free(&budget, block, 800);
+    assert_int_equal(budget.used_bytes, 200);
+    struct budget small = {.limit_bytes = 1000};
+    budget_start(&small, 5000);
+    assert_int_equal(budget_room(&small), 750);
+    struct budget unlimited = {0};
+    budget_start(&unlimited, 5000);
+    assert_int_equal(unlimited.used_bytes, 5000);
+    /* A megabyte that is written to is seen by the system. */
+    size_t before = memory_of_process();
+    unsigned char *large = memory_alloc(NULL, 16 << 20);
+    assert_non_null(large);
+    memset(large, 1, 16 << 20);
+    assert_true(before > 100000);
+    assert_true(memory_of_process() > before + (8 << 20));
+    memory_free(NULL, large, 16 << 20);
+}
+
 static void the_switch_lets_exactly_so_many_through(void **state)
 {
     (void)state;
@@ -188,6 +217,7 @@ int main(void)
         cmocka_unit_test(budgets_count_what_is_held_and_the_most_ever_held),
         cmocka_unit_test(without_a_budget_or_limit_nothing_is_refused),
         cmocka_unit_test(a_budget_may_be_part_of_another),
+        cmocka_unit_test(what_was_there_before_counts_up_to_a_quarter),
         cmocka_unit_test(the_switch_lets_exactly_so_many_through),
         cmocka_unit_test(threads_share_a_budget_without_losing_a_byte),
     };
