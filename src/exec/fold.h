@@ -48,6 +48,13 @@ MUST_USE status fold_shard_apply(struct fold_shard *shard, struct batch_identity
                                  struct buf *bytes, uint64_t *out_rows, struct error *err);
 MUST_USE status fold_shard_finish(struct fold_shard *shard, struct error *err);
 
+/* A shard goes on in a file by itself when a batch comes to it. One to which none comes for a while
+ * may hold what others lack: whoever sees that room is short asks the largest. */
+bool fold_room_is_short(const struct budget *budget);
+/* What a shard that is not finished would give back; 0: not enough to ask it. */
+size_t fold_shard_spillable(const struct fold_shard *shard);
+MUST_USE status fold_shard_spill(struct fold_shard *shard, struct error *err);
+
 struct fold_sink {
     /* `number` counts from 0; the batch is borrowed for the call. */
     status (*accept)(struct fold_sink *sink, uint64_t number, const struct batch *batch,

@@ -10,6 +10,7 @@
 
 enum {
     RETURN_SHARE = 8, /* When so much of the limit was freed, the system gets it back. */
+    ASKED_SHARE = 16, /* Who holds less than this part of the limit is not asked for it. */
     LEAST_BYTES = 16 << 10,
     LEAST_GROUPS = 512, /* Records of groups come by the block: few of them give nothing back. */
     PIECE_BYTES_MIN = 4 << 10,
@@ -87,6 +88,27 @@ bool fold_must_spill(const struct fold_shard *shard, size_t need_bytes)
     bool urgent = room < limit / 8 || room - limit / 8 < need_bytes;
     size_t least = urgent ? spill->least_bytes : limit / 128;
     return is_worth_it(shard, least > spill->least_bytes ? least : spill->least_bytes);
+}
+
+bool fold_room_is_short(const struct budget *budget)
+{
+    size_t limit = budget_limit(budget);
+    return limit != 0 && budget_room(budget) < limit / 4;
+}
+
+size_t fold_shard_spillable(const struct fold_shard *shard)
+{
+    const struct fold_spill *spill = &shard->spill;
+    size_t least = spill->limit_bytes / ASKED_SHARE;
+    if (spill->store == NULL || spill->finished) return 0;
+    return is_worth_it(shard, least > spill->least_bytes ? least : spill->least_bytes)
+               ? fold_held(shard)
+               : 0;
+}
+
+status fold_shard_spill(struct fold_shard *shard, struct error *err)
+{
+    return fold_spill_state(shard, err);
 }
 
 bool fold_fits(const struct fold_shard *shard, size_t need_bytes)

@@ -83,12 +83,52 @@ static status rows_in(struct schema schema, const struct buf *bytes, struct budg
     return result;
 }
 
+/* ---- room ---- */
+
+static size_t spillable(struct fold_run *run, uint32_t shard)
+{
+    if (run->finished || run->stream != NULL) return 0;
+    /* Somebody works at it: then it can do that by itself. */
+    if (pthread_mutex_trylock(&run->locks[shard]) != 0) return 0;
+    size_t bytes = fold_shard_spillable(run->shards[shard]);
+    pthread_mutex_unlock(&run->locks[shard]);
+    return bytes;
+}
+
+/* Nothing is locked by the caller. */
+static status make_room(struct edges *edges, struct error *err)
+{
+    if (!fold_room_is_short(edges->budget)) return STATUS_OK;
+    struct fold_run *largest = NULL;
+    uint32_t largest_shard = 0;
+    size_t most = 0;
+    for (uint32_t i = 0; i < edges->options->plan->fold_count; i++) {
+        for (uint32_t shard = 0; shard < edges->folds[i].shard_count; shard++) {
+            size_t bytes = spillable(&edges->folds[i], shard);
+            if (bytes <= most) continue;
+            most = bytes;
+            largest = &edges->folds[i];
+            largest_shard = shard;
+        }
+    }
+    if (largest == NULL) return STATUS_OK;
+    status result = STATUS_OK;
+    pthread_mutex_lock(&largest->locks[largest_shard]);
+    /* Another thread may have been here. */
+    if (fold_shard_spillable(largest->shards[largest_shard]) > 0) {
+        result = fold_shard_spill(largest->shards[largest_shard], err);
+    }
+    pthread_mutex_unlock(&largest->locks[largest_shard]);
+    return result;
+}
+
 /* ---- delivery ---- */
 
 static status apply(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
                     struct batch_identity identity, struct buf *bytes, struct error *err)
 {
     struct fold_run *run = &edges->folds[pipeline->target];
+    TRY(make_room(edges, err));
     pthread_mutex_lock(&run->locks[shard]);
     struct book_end *applied = &run->applied[identity.input * run->shard_count + shard];
     struct book_end end = {0};

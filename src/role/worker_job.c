@@ -222,6 +222,23 @@ static status item_misfit(struct error *err)
     return error_set(err, STATUS_CORRUPT, "a message has an item that does not belong here");
 }
 
+/* The largest shard goes on in a file, also if nothing comes to it for a while. */
+static status make_room(struct worker_job *job, struct error *err)
+{
+    if (!fold_room_is_short(&job->map.budget)) return STATUS_OK;
+    struct fold_shard *largest = NULL;
+    size_t most = 0;
+    for (uint32_t i = 0; i < job->shard_count; i++) {
+        const struct owned_shard *owned = &job->shards[i];
+        if (owned->rows == NULL || owned->state != SHARD_OPEN) continue;
+        size_t bytes = fold_shard_spillable(owned->rows);
+        if (bytes <= most) continue;
+        most = bytes;
+        largest = owned->rows;
+    }
+    return largest == NULL ? STATUS_OK : fold_shard_spill(largest, err);
+}
+
 static status apply_batch(struct worker_job *job, const struct message_output *output,
                           const struct output_item *item, uint32_t *out_fold, struct error *err)
 {
@@ -240,6 +257,7 @@ static status apply_batch(struct worker_job *job, const struct message_output *o
         .lane = output->lane, .shard = item->shard, .number = output->number};
     struct batch_identity identity = {
         .input = pipeline->target_input, .lane = output->lane, .number = output->number};
+    TRY(make_room(job, err));
     struct buf bytes = {.budget = &job->map.budget};
     uint64_t rows = 0;
     struct book_end end = {0};
@@ -264,6 +282,7 @@ static status apply_copy(struct worker_job *job, const struct message_output *ou
     *out_fold = item->index;
     if (copy->ready) return STATUS_OK;
     struct batch_identity identity = {.number = output->number};
+    TRY(make_room(job, err));
     struct buf bytes = {.budget = &job->map.budget};
     uint64_t rows = 0;
     buf_put(&bytes, item->bytes.bytes, item->bytes.size);

@@ -266,6 +266,8 @@ struct run {
     struct memory_store *store; /* NULL: none. */
     struct random random;
     uint32_t ballast_percent; /* In so many of a hundred cases somebody else needs the memory. */
+    uint32_t asked_percent;   /* In so many it is asked to spill, */
+    uint32_t asked_count;     /* which was so often. */
     bool only_counts;
     struct outcome outcome;
     uint64_t spilled_bytes;
@@ -307,6 +309,10 @@ static status run_steps(struct run *run, struct fold_shard *shard, struct error 
         size_t ballast = ballast_take(run);
         code = run_apply(run, shard, &example->parts[order[i]], err);
         run->budget->used_bytes -= ballast;
+        if (code == STATUS_OK && random_below(&run->random, 100) < run->asked_percent) {
+            run->asked_count++;
+            code = fold_shard_spill(shard, err);
+        }
     }
     size_t ballast = ballast_take(run);
     if (code == STATUS_OK) code = fold_shard_finish(shard, err);
@@ -457,6 +463,80 @@ static void every_moment_of_spilling_gives_the_same_bytes(void **state)
         buf_done(&expected.outcome.bytes);
         example_done(example);
     }
+}
+
+static void whoever_is_asked_to_spill_gives_the_same_bytes(void **state)
+{
+    (void)state;
+    struct random random = {6};
+    for (uint32_t round = 0; round < 10; round++) {
+        int kind = FOLD_COLLECT + (int)(round % 5);
+        struct example *example = small_example(kind, round / 5, &random);
+        struct budget wanted = {0};
+        struct run expected = run_expected(example, &wanted);
+        for (uint32_t percent = 20; percent <= 100; percent += 80) {
+            struct memory_store store = memory_store_new();
+            struct budget budget = {.limit_bytes = SMALL_LIMIT};
+            struct run run = {.example = example,
+                              .budget = &budget,
+                              .store = &store,
+                              .random = {round + percent},
+                              .asked_percent = percent};
+            struct error err;
+            assert_int_equal(run_fold(&run, &err), STATUS_OK);
+            assert_true(run.asked_count > 0 && run.spilled_bytes > 0);
+            check_equal(&run, &expected);
+            buf_done(&run.outcome.bytes);
+        }
+        buf_done(&expected.outcome.bytes);
+        example_done(example);
+    }
+}
+
+/* Only who holds much, of a budget that has a limit, and while room is short. */
+static void the_largest_is_worth_asking(void **state)
+{
+    (void)state;
+    struct random random = {7};
+    struct example *example = small_example(FOLD_COLLECT, 0, &random);
+    struct memory_store store = memory_store_new();
+    struct budget budget = {.limit_bytes = (size_t)1 << 20};
+    struct budget unlimited = {0};
+    struct run run = {.example = example, .budget = &budget};
+    struct fold_shard *shard;
+    struct error err;
+    assert_int_equal(fold_shard_create(&example->fold, &budget, &store.store, &shard, &err),
+                     STATUS_OK);
+    assert_int_equal(fold_shard_spillable(shard), 0);
+    assert_false(fold_room_is_short(&budget));
+    assert_false(fold_room_is_short(&unlimited));
+    size_t empty = budget.used_bytes;
+    for (uint32_t i = 0; budget.used_bytes < empty + budget.limit_bytes / 8; i++) {
+        assert_int_equal(run_apply(&run, shard, &example->parts[i], &err), STATUS_OK);
+        if (budget.used_bytes < empty + budget.limit_bytes / 16) {
+            assert_int_equal(fold_shard_spillable(shard), 0);
+        }
+    }
+    size_t held = fold_shard_spillable(shard);
+    assert_true(held >= budget.limit_bytes / 16);
+    /* Three quarters are somebody else's. */
+    budget.used_bytes += budget.limit_bytes / 4 * 3 - 1000;
+    assert_true(fold_room_is_short(&budget));
+    assert_int_equal(fold_shard_spill(shard, &err), STATUS_OK);
+    assert_int_equal(fold_shard_spillable(shard), 0);
+    assert_true(fold_shard_spilled(shard) > 0);
+    assert_true(budget_room(&budget) > budget.limit_bytes / 8);
+    budget.used_bytes -= budget.limit_bytes / 4 * 3 - 1000;
+    fold_shard_destroy(shard);
+    /* Without a store there is nowhere to go. */
+    assert_int_equal(fold_shard_create(&example->fold, &budget, NULL, &shard, &err), STATUS_OK);
+    for (uint32_t i = 0; budget.used_bytes < budget.limit_bytes / 8; i++) {
+        assert_int_equal(run_apply(&run, shard, &example->parts[i], &err), STATUS_OK);
+    }
+    assert_int_equal(fold_shard_spillable(shard), 0);
+    fold_shard_destroy(shard);
+    assert_int_equal(budget.used_bytes, 0);
+    example_done(example);
 }
 
 /* ---- what is rare ---- */
@@ -700,6 +780,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tenth_of_the_memory_gives_the_same_bytes),
         cmocka_unit_test(every_moment_of_spilling_gives_the_same_bytes),
+        cmocka_unit_test(whoever_is_asked_to_spill_gives_the_same_bytes),
+        cmocka_unit_test(the_largest_is_worth_asking),
         cmocka_unit_test(a_join_by_few_keys_is_done_piece_by_piece),
         cmocka_unit_test(pairs_of_small_inputs_may_be_many),
         cmocka_unit_test(several_threads_read_what_was_spilled),
