@@ -9,7 +9,7 @@ words on the command line choose tests by parts of their names. MILLRACE is the 
 import sys
 import time
 
-from cluster import Amqp, Suite, poll
+from cluster import Amqp, Suite, poll, run
 from world import BOOKS, BY_SHARDS, CHUNKS, RESULTS, World, crash_at
 
 suite = Suite()
@@ -46,6 +46,15 @@ def _(world):
     world.disturbed_all(("PUT", CHUNKS, 200, lambda: world.cluster.restart("w2")),
                         ("PUT", r"/end$", 4, lambda: world.cluster.restart("w3")),
                         words=BY_SHARDS)
+
+
+@test("joins by shards are sifted as in one process, while a worker is killed")
+def _(world):
+    words = ("--side-table-limit", "10K")  # The hashes of a table are small enough, it is not.
+    plan = run("explain", "movies", world.data("movies"), *words)
+    assert "sift by side table" in plan, plan
+    with world.happening(("PUT", CHUNKS, 60, lambda: world.cluster.restart("w2"))) as url:
+        world.check(world.submit("movies", *words, gateway=url), "movies", None, *words)
 
 
 def crash_plans():
