@@ -357,6 +357,35 @@ void eval_destroy(struct eval *eval)
 
 /* --- Running. --- */
 
+static bool has_values(const struct shared_values *shared, const struct frame *frame)
+{
+    if (shared->stamp != frame->context->stamp) return false;
+    if (shared->has == NULL) return true;
+    EACH_ROW(frame->selection, row, if (shared->has[row] == 0) return false;);
+    return true;
+}
+
+static status run_shared(struct eval *eval, const struct frame *frame, struct column *out,
+                         struct error *err)
+{
+    struct shared_values *shared = eval->shared;
+    if (has_values(shared, frame)) {
+        *out = shared->column;
+        return STATUS_OK;
+    }
+    uint32_t row_count = frame->batch->row_count;
+    bool has_all = frame->selection.count == row_count;
+    uint8_t *has = NULL;
+    TRY(eval->run(eval, frame, out, err));
+    if (!has_all) {
+        has = arena_calloc(frame->context->arena, row_count, 1, 1);
+        if (has == NULL) return kernel_no_memory(err);
+        EACH_ROW(frame->selection, row, has[row] = 1;);
+    }
+    *shared = (struct shared_values){.stamp = frame->context->stamp, .column = *out, .has = has};
+    return STATUS_OK;
+}
+
 status eval_in_frame(struct eval *eval, const struct frame *frame, struct column *out,
                      struct error *err)
 {
@@ -375,6 +404,9 @@ status eval_in_frame(struct eval *eval, const struct frame *frame, struct column
         }
         *out = made;
         return STATUS_OK;
+    }
+    if (eval->shared != NULL && frame->context->stamp != 0) {
+        return run_shared(eval, frame, out, err);
     }
     return eval->run(eval, frame, out, err);
 }

@@ -1,6 +1,6 @@
 /* eval.h - expressions computed over batches, a column at a time.
  *
- *     eval_create -> (eval_run | eval_filter)* -> eval_destroy
+ *     eval_create -> eval_share? -> (eval_run | eval_filter)* -> eval_destroy
  *
  * Only the rows of the selection are computed, and only they can fail: AND, OR, CASE and COALESCE
  * narrow it before they go on. What a value means is DuckDB's: three-valued logic, overflow is an
@@ -29,6 +29,7 @@ struct eval_context {
     struct arena *arena;         /* Of the batch: results live here. */
     uint64_t *malformed;         /* Counts lists that pluck could not read; may be NULL. */
     const struct sentiment_model *sentiment; /* Borrowed; NULL: the one in the program. */
+    uint64_t stamp; /* Another one for every batch, for evals that share; 0: they don't. */
 };
 
 struct eval;
@@ -38,6 +39,10 @@ struct eval;
  * any row. */
 MUST_USE status eval_create(const struct expr *expr, const struct schema *input,
                             struct arena *stage_arena, struct eval **out, struct error *err);
+/* What several of them have in common, and takes long, is from now on computed once per batch:
+ * their contexts must have the same arena, and a stamp that tells batches apart. */
+MUST_USE status eval_share(struct eval *const *evals, uint32_t count, struct arena *stage_arena,
+                           struct error *err);
 /* Accepts NULL. */
 void eval_destroy(struct eval *eval);
 

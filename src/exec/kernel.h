@@ -27,16 +27,24 @@ typedef status kernel_run(struct eval *eval, const struct frame *frame, struct c
                           struct error *err);
 typedef status kernel_prepare(struct eval *eval, struct arena *stage_arena, struct error *err);
 
+/* What several nodes compute: the values of the rows that one of them has computed. */
+struct shared_values {
+    uint64_t stamp; /* Of the batch whose rows these are; 0: there are none yet. */
+    struct column column;
+    const uint8_t *has; /* By row; NULL: all of them. */
+};
+
 struct eval {
     const struct expr *expr;
     const struct schema *input; /* Names of columns, for messages; may be NULL. */
     kernel_run *run;
     struct eval **args;
     uint32_t arg_count;
-    bool is_constant;      /* `constant` is the value of every row, */
-    struct value constant; /* written in the query or computed when the eval was created. */
-    void *state;           /* What the kernel prepared; in the stage arena. */
-    struct regexp *regexp; /* Owned. */
+    bool is_constant;             /* `constant` is the value of every row, */
+    struct value constant;        /* written in the query or computed when the eval was created. */
+    void *state;                  /* What the kernel prepared; in the stage arena. */
+    struct regexp *regexp;        /* Owned. */
+    struct shared_values *shared; /* NULL: no other node computes the same. */
 };
 
 /* An argument's values: row r's is at place r & mask, so that a constant needs no copies. */

@@ -38,6 +38,7 @@ struct pipeline_run {
     struct arena arena;             /* Of the run's life. */
     struct arena batch_arena;       /* Of one push. */
     struct column_loader *loader;
+    uint64_t stamp; /* How many batches were pushed. */
     struct pipeline_counts counts;
     struct pipeline_counts flushed; /* As they were at the last flush. */
 };
@@ -83,6 +84,28 @@ static status prepare_exprs(struct pipeline_run *run, struct op_run *op_run, boo
     return STATUS_OK;
 }
 
+/* Conditions, and what they are followed by, see rows of the same batch. */
+static status share_exprs(struct pipeline_run *run, struct error *err)
+{
+    const struct pipeline *pipeline = run->pipeline;
+    uint32_t op_count = 0;
+    uint32_t expr_count = 0;
+    while (op_count < pipeline->op_count) {
+        const struct op *op = &pipeline->ops[op_count++];
+        expr_count += op->expr_count;
+        if (op->kind != OP_FILTER) break;
+    }
+    struct eval **evals = arena_array(&run->arena, struct eval *, expr_count + 1);
+    if (evals == NULL) return error_memory(err);
+    expr_count = 0;
+    for (uint32_t i = 0; i < op_count; i++) {
+        for (uint32_t j = 0; j < run->ops[i].op->expr_count; j++) {
+            evals[expr_count++] = run->ops[i].evals[j];
+        }
+    }
+    return eval_share(evals, expr_count, &run->arena, err);
+}
+
 static status prepare_ops(struct pipeline_run *run, struct error *err)
 {
     const struct pipeline *pipeline = run->pipeline;
@@ -100,7 +123,7 @@ static status prepare_ops(struct pipeline_run *run, struct error *err)
         bool ends = op->kind == OP_AGGREGATE || op->kind == OP_RANK;
         ASSERT(!ends || i + 1 == pipeline->op_count);
     }
-    return STATUS_OK;
+    return share_exprs(run, err);
 }
 
 status pipeline_run_create(const struct pipeline *pipeline, const struct finished *finished,
@@ -162,7 +185,8 @@ static struct eval_context context_of(struct pipeline_run *run)
     return (struct eval_context){.scalars = run->finished->scalars,
                                  .arena = &run->batch_arena,
                                  .malformed = &run->counts.malformed,
-                                 .sentiment = run->finished->sentiment};
+                                 .sentiment = run->finished->sentiment,
+                                 .stamp = run->stamp};
 }
 
 static status load_columns(struct pipeline_run *run, const struct op_run *op_run, uint32_t expr,
@@ -455,6 +479,7 @@ status pipeline_run_push_left(struct pipeline_run *run, const struct batch *batc
 {
     ASSERT(left.count <= row_count && row_count <= PIPELINE_ROWS);
     run->counts.rows_in += row_count;
+    run->stamp++;
     run->loader = loader;
     status result = push_to(run, 0, batch, left, err);
     run->loader = NULL;
