@@ -9,6 +9,7 @@
 
 enum {
     SLICE_ROWS = 2048,
+    SLOTS_AHEAD = 24,             /* Asked for so many rows before they are needed. */
     SIEVE_BITS_PER_ROW = 16,      /* By hash: one key in fifty gets through by mistake. */
     SIEVE_RANGE_PER_ROW = 1024,   /* By value: how thinly keys may be spread over their range, */
     SIEVE_RANGE_ALWAYS = 1 << 20, /* a range that is always narrow enough (128 KiB of bits), */
@@ -228,6 +229,9 @@ status side_table_build(struct side_table *table, struct batch rows, uint32_t ke
         }
         hash_keys(table, &table->rows, columns, (struct selection){slice, count}, hashes);
         for (uint32_t i = 0; i < count; i++) {
+            if (i + SLOTS_AHEAD < count) {
+                __builtin_prefetch(&slots[hashes[i + SLOTS_AHEAD] & (slot_count - 1)], 1);
+            }
             next[slice[i]] = ROW_NONE;
             if (key_has_null(&table->rows, columns, key_count, slice[i])) continue;
             insert(table, slots, next, hashes[i], slice[i]);
@@ -292,6 +296,9 @@ static bool match_twins(const struct batch *rows, const struct twin_set *set, ui
         }
         key_hash(rows, set->columns, set->count, (struct selection){slice, count}, hashes);
         for (uint32_t i = 0; i < count; i++) {
+            if (i + SLOTS_AHEAD < count) {
+                __builtin_prefetch(&slots[hashes[i + SLOTS_AHEAD] & (slot_count - 1)], 1);
+            }
             size_t place = hashes[i] & (slot_count - 1);
             uint64_t tag = hashes[i] >> 32 << 32;
             while (slots[place] != 0 &&
