@@ -415,6 +415,56 @@ static void keys_of_one_hash_are_kept_apart_and_in_order(void **state)
     arena_done(&arena);
 }
 
+/* The number that has this hash: the steps of hash_u64, taken back. */
+static int64_t key_with_hash(uint64_t hash)
+{
+    const uint64_t factor = 0xd6e8feb86659fd93u;
+    uint64_t inverse = factor;
+    for (int i = 0; i < 6; i++) {
+        inverse *= 2 - factor * inverse;
+    }
+    for (int i = 0; i < 2; i++) {
+        hash ^= hash >> 32;
+        hash *= inverse;
+    }
+    return (int64_t)(hash ^ hash >> 32);
+}
+
+static void groups_are_ordered_by_whole_hashes(void **state)
+{
+    (void)state;
+    enum { ROWS = 900 };
+    struct random random = {8};
+    struct arena arena = {0};
+    struct random_rows rows = {.random = &random, .arena = &arena};
+    struct batch batch = grouped_rows(&rows, ROWS);
+    struct made_grouping made;
+    struct error err;
+    grouped_keys(&made, 1 << 1);
+    grouped_aggregate(&made, AGGREGATE_COUNT_ROWS, 0, 0);
+    batch.columns[1].nulls = NULL;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        /* A third has one upper half, a third has pairs of them. */
+        uint64_t hash = random_u64(&random);
+        if (i % 3 == 0) hash = hash >> 32 | (uint64_t)0x87654321 << 32;
+        if (i % 3 == 1) hash = (hash & 0xffffffff) | (uint64_t)(i / 6) << 40;
+        batch.columns[1].ints[i] = key_with_hash(hash);
+    }
+    struct group_table *table = create(&made, NULL);
+    add(table, &batch, random_rows_shuffle(&random, ROWS, &arena), ROWS);
+    assert_int_equal(group_table_order(table, &err), STATUS_OK);
+    assert_int_equal(group_table_count(table), ROWS);
+    uint32_t near_count = 0;
+    for (uint32_t i = 1; i < ROWS; i++) {
+        uint64_t before = group_table_hash(table, i - 1);
+        assert_true(before < group_table_hash(table, i));
+        near_count += before >> 32 == group_table_hash(table, i) >> 32;
+    }
+    assert_true(near_count >= ROWS / 3 - 1 + ROWS / 6);
+    group_table_destroy(table);
+    arena_done(&arena);
+}
+
 static void sums_fail_exactly_where_the_result_does_not_fit(void **state)
 {
     (void)state;
@@ -515,6 +565,7 @@ int main(void)
         cmocka_unit_test(a_lifted_row_is_the_partial_state_of_that_row_alone),
         cmocka_unit_test(groups_that_come_after_ordering_are_read_too),
         cmocka_unit_test(keys_of_one_hash_are_kept_apart_and_in_order),
+        cmocka_unit_test(groups_are_ordered_by_whole_hashes),
         cmocka_unit_test(sums_fail_exactly_where_the_result_does_not_fit),
         cmocka_unit_test(every_failing_allocation_is_reported),
     };
