@@ -9,7 +9,8 @@
 
 enum {
     SLICE_ROWS = 2048,
-    SLOTS_AHEAD = 24,             /* Asked for so many rows before they are needed. */
+    SLOTS_AHEAD = 24, /* Asked for so many rows before they are needed. */
+    CHAIN_STEPS_PER_ROW = 4,
     SIEVE_BITS_PER_ROW = 16,      /* By hash: one key in fifty gets through by mistake. */
     SIEVE_RANGE_PER_ROW = 1024,   /* By value: how thinly keys may be spread over their range, */
     SIEVE_RANGE_ALWAYS = 1 << 20, /* a range that is always narrow enough (128 KiB of bits), */
@@ -269,14 +270,36 @@ static bool has_column(const struct twin_set *set, uint32_t column)
     return false;
 }
 
-/* Whether no two rows share their join key, of which the set has all columns. */
-static bool are_told_apart(const struct side_table *table, const struct twin_set *set)
+static bool has_join_key(const struct side_table *table, const struct twin_set *set)
 {
     for (uint32_t i = 0; i < table->key_count; i++) {
         if (!has_column(set, i)) return false;
     }
-    for (uint32_t row = 0; row < table->rows.row_count; row++) {
-        if (table->next[row] != ROW_NONE) return false;
+    return table->key_count > 0;
+}
+
+/* Twins share their join key if the set has all its columns: then they stand in one chain. False:
+ * so many rows share keys that slots are better. */
+static bool match_in_chains(const struct side_table *table, const struct twin_set *set,
+                            uint32_t *out_twins, bool *out_found)
+{
+    uint32_t row_count = table->rows.row_count;
+    uint64_t steps_left = (uint64_t)row_count * CHAIN_STEPS_PER_ROW;
+    for (uint32_t row = 0; row < row_count; row++) {
+        out_twins[row] = row;
+    }
+    for (uint32_t row = 0; row < row_count; row++) {
+        if (out_twins[row] != row) continue;
+        for (uint32_t other = table->next[row]; other != ROW_NONE; other = table->next[other]) {
+            if (steps_left-- == 0) return false;
+            if (out_twins[other] != other ||
+                !key_equal(&table->rows, set->columns, row, &table->rows, set->columns, other,
+                           set->count)) {
+                continue;
+            }
+            out_twins[other] = row;
+            *out_found = true;
+        }
     }
     return true;
 }
@@ -318,20 +341,27 @@ static bool match_twins(const struct batch *rows, const struct twin_set *set, ui
 static status find_twins(const struct side_table *table, const struct twin_set *set,
                          struct arena *arena, const uint32_t **out_twins, struct error *err)
 {
-    if (are_told_apart(table, set)) return STATUS_OK;
     struct arena_mark mark = arena_mark(arena);
     uint32_t *twins = arena_array(arena, uint32_t, (size_t)table->rows.row_count + 1);
-    struct arena scratch;
-    arena_init(&scratch, arena->budget);
-    uint64_t *slots = arena_array(&scratch, uint64_t, table->slot_count);
-    status result = twins == NULL || slots == NULL ? error_memory(err) : STATUS_OK;
-    if (result == STATUS_OK && match_twins(&table->rows, set, slots, table->slot_count, twins)) {
+    if (twins == NULL) return error_memory(err);
+    bool found = false;
+    if (!has_join_key(table, set) || !match_in_chains(table, set, twins, &found)) {
+        struct arena scratch;
+        arena_init(&scratch, arena->budget);
+        uint64_t *slots = arena_array(&scratch, uint64_t, table->slot_count);
+        status result = slots == NULL ? error_memory(err) : STATUS_OK;
+        if (result == STATUS_OK) {
+            found = match_twins(&table->rows, set, slots, table->slot_count, twins);
+        }
+        arena_done(&scratch);
+        TRY(result);
+    }
+    if (found) {
         *out_twins = twins;
     } else {
         arena_release(arena, mark);
     }
-    arena_done(&scratch);
-    return result;
+    return STATUS_OK;
 }
 
 status side_table_find_twins(struct side_table *table, const struct twin_set *sets,

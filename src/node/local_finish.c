@@ -155,30 +155,38 @@ void local_run_release(struct fold_run *fold_run)
 
 /* ---- waves ---- */
 
-struct readiness {
-    const struct local_run *run;
-    bool is_ready;
+/* The folds that a pipeline uses, by id. */
+struct use_search {
+    const struct fold_run *folds;
+    uint32_t wanted; /* Whether this one is among them, */
+    bool uses_wanted;
+    bool are_finished; /* and whether all are finished. */
 };
 
-static void check_scalar(const struct expr *expr, void *context)
+static void note_use(struct use_search *search, uint32_t fold)
 {
-    struct readiness *readiness = context;
-    if (expr->kind != EXPR_SCALAR) return;
-    readiness->is_ready &= readiness->run->folds[expr->fold].finished;
+    search->uses_wanted |= fold == search->wanted;
+    search->are_finished &= search->folds[fold].finished;
 }
 
-/* Whether all that the pipeline reads is there. */
-static bool can_run(const struct local_run *run, const struct pipeline *pipeline)
+static void note_scalar(const struct expr *expr, void *context)
 {
-    struct readiness readiness = {run, run->folds[pipeline->source].finished};
+    if (expr->kind == EXPR_SCALAR) note_use(context, expr->fold);
+}
+
+static struct use_search search_uses(const struct local_run *run, const struct pipeline *pipeline,
+                                     uint32_t wanted)
+{
+    struct use_search search = {.folds = run->folds, .wanted = wanted, .are_finished = true};
+    note_use(&search, pipeline->source);
     for (uint32_t i = 0; i < pipeline->op_count; i++) {
         const struct op *op = &pipeline->ops[i];
-        if (op->kind == OP_PROBE) readiness.is_ready &= run->folds[op->side].finished;
+        if (op->kind == OP_PROBE) note_use(&search, op->side);
         for (uint32_t j = 0; j < op->expr_count; j++) {
-            expr_visit(op->exprs[j], check_scalar, &readiness);
+            expr_visit(op->exprs[j], note_scalar, &search);
         }
     }
-    return readiness.is_ready;
+    return search;
 }
 
 /* Whether the fold needs no other one that is not finished. */
@@ -187,9 +195,35 @@ static bool is_ready(const struct local_run *run, const struct fold *fold)
     for (uint32_t i = 0; i < run->plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &run->plan->pipelines[i];
         if (pipeline->target != fold->id || pipeline->source_kind != SOURCE_FOLD) continue;
-        if (!can_run(run, pipeline)) return false;
+        if (!search_uses(run, pipeline, UINT32_MAX).are_finished) return false;
     }
     return true;
+}
+
+/* Whether another fold of the phase waits for it. */
+static bool is_awaited(const struct local_run *run, const struct fold *fold)
+{
+    for (uint32_t i = 0; i < run->plan->pipeline_count; i++) {
+        const struct pipeline *pipeline = &run->plan->pipelines[i];
+        if (pipeline->source_kind != SOURCE_FOLD) continue;
+        if (run->plan->folds[pipeline->target].phase != fold->phase) continue;
+        if (search_uses(run, pipeline, fold->id).uses_wanted) return true;
+    }
+    return false;
+}
+
+/* The folds that come next: first those that others wait for, so that the last wave has many. */
+static void choose_wave(const struct local_run *run, uint32_t phase, struct wave *wave)
+{
+    uint32_t awaited_count = 0;
+    wave->fold_count = 0;
+    for (uint32_t i = 0; i < run->plan->fold_count; i++) {
+        const struct fold *fold = &run->plan->folds[i];
+        if (fold->phase != phase || run->folds[i].finished || !is_ready(run, fold)) continue;
+        bool awaited = is_awaited(run, fold);
+        if (awaited && awaited_count++ == 0) wave->fold_count = 0;
+        if (awaited || awaited_count == 0) wave->folds[wave->fold_count++] = &run->folds[i];
+    }
 }
 
 static void add_items(struct wave *wave, struct fold_run *fold)
@@ -278,22 +312,15 @@ static size_t count_shards(const struct local_run *run)
 
 status local_run_finish(struct local_run *run, uint32_t phase, struct error *err)
 {
-    const struct plan *plan = run->plan;
     struct wave wave = {
-        .folds = arena_array(&run->arena, struct fold_run *, plan->fold_count + 1),
+        .folds = arena_array(&run->arena, struct fold_run *, run->plan->fold_count + 1),
         .items = arena_array(&run->arena, struct wave_item, count_shards(run) + 1),
     };
     if (wave.folds == NULL || wave.items == NULL) {
         return local_run_memory(run, "finishing a phase", err);
     }
-    for (;;) {
-        wave.fold_count = 0;
-        for (uint32_t i = 0; i < plan->fold_count; i++) {
-            const struct fold *fold = &plan->folds[i];
-            if (fold->phase != phase || run->folds[i].finished || !is_ready(run, fold)) continue;
-            wave.folds[wave.fold_count++] = &run->folds[i];
-        }
-        if (wave.fold_count == 0) return STATUS_OK;
+    for (choose_wave(run, phase, &wave); wave.fold_count > 0; choose_wave(run, phase, &wave)) {
         TRY(finish_wave(run, &wave, err));
     }
+    return STATUS_OK;
 }

@@ -292,7 +292,7 @@ static void new_job(struct sim_client *client)
 {
     struct world *world = &client->cluster->world;
     client->submission++;
-    client->is_accepted = client->is_leaving = client->is_squatted = false;
+    client->is_accepted = client->is_leaving = false;
     client->manifest = 0;
     client->cluster->report.job_count++;
     (void)snprintf(client->owner_key, sizeof client->owner_key, "%016llx%016llx",
@@ -306,6 +306,7 @@ static void new_submission(struct sim_client *client)
 {
     (void)snprintf(client->job, sizeof client->job, "job-%u-%u", client->number,
                    client->submission + 1); /* Fits. */
+    client->is_squatted = false;
     new_job(client);
 }
 
