@@ -121,8 +121,14 @@ class World:
         """Gives what waits until `up` has started it again."""
         before = self.pid(node)
         os.kill(before, signal.SIGKILL)
-        return lambda: poll(f"{node} is back", lambda: (self.data / node / "pid").exists()
-                            and self.pid(node) != before and is_alive(self.pid(node)), 90)
+        return lambda: poll(f"{node} is back", lambda: self.is_back(node, before), 90)
+
+    def is_back(self, node, before):
+        try:
+            pid = self.pid(node)
+        except (FileNotFoundError, ValueError):  # It is just being written.
+            return False
+        return pid != before and is_alive(pid)
 
     def processes(self):
         direct = children(self.up.pid)
@@ -308,7 +314,7 @@ def _(world):
     assert ended + "5.0 s" in world.said("err"), world.said("err")
     (world.data / "w2").unlink()
     aside.rename(world.data / "w2")
-    poll("w2 is back", lambda: world.pid("w2") != before and is_alive(world.pid("w2")), 30)
+    poll("w2 is back", lambda: world.is_back("w2", before), 30)
     world.verify()
 
 
