@@ -446,7 +446,7 @@ static bool find_in_slots(struct group_records *records, const struct key_rows *
 }
 
 /* The records of all rows whose group is there, and which are not. A row without one gets the first
- * record for now: no branch, and nothing waits for memory before all of it has been asked for. */
+ * record until its own is made: no branch, and all memory is asked for before any is waited for. */
 static uint32_t window_find(const struct group_records *records, const uint32_t *places,
                             uint32_t count, uint32_t *restrict missed,
                             unsigned char **restrict out_records)
