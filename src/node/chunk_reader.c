@@ -74,6 +74,11 @@ uint32_t chunk_reader_file(const struct chunk_reader *reader)
     return reader->file_number;
 }
 
+uint64_t chunk_reader_offset(const struct chunk_reader *reader)
+{
+    return reader->first;
+}
+
 uint64_t chunk_reader_bytes(const struct chunk_reader *reader)
 {
     return reader->next - reader->first;
@@ -332,19 +337,23 @@ status chunk_reader_end(struct chunk_reader *reader, const atomic_bool *stopped,
     return STATUS_OK;
 }
 
-/* ---- whole chunks ---- */
+/* ---- one reader alone ---- */
 
-status chunk_reader_read_on(struct chunk_reader *reader, struct table_files *files,
-                            uint64_t chunk_number, uint64_t from, size_t front,
-                            uint32_t record_limit, struct chunk *out_chunk, uint32_t *out_file,
-                            struct error *err)
+void chunk_reader_begin_at(struct chunk_reader *reader, struct table_files *files,
+                           uint64_t chunk_number, uint64_t from, uint32_t record_limit)
 {
-    reader->front = front;
+    reader->front = 0;
     take_up(reader, files, chunk_number, record_limit);
     if (reader->number == 0) from = reader->first;
     ASSERT(from >= reader->first);
     start_at(reader, from < reader->end ? from : reader->end, false);
-    *out_file = reader->file_number;
+}
+
+status chunk_reader_whole(struct chunk_reader *reader, size_t front, struct chunk *out_chunk,
+                          struct error *err)
+{
+    ASSERT(reader->next == reader->first);
+    reader->front = front;
     return cut(reader, (size_t)(reader->end - reader->next), false, out_chunk, err);
 }
 

@@ -1,6 +1,7 @@
 /* chunk_reader.h - reads chunks of a table's files, piece by piece.
  *
  *     chunk_reader_create -> (begin -> next* -> end)* -> chunk_reader_destroy
+ *     chunk_reader_create -> (begin_at -> next* or whole)* -> chunk_reader_destroy
  *
  * Where the first record of a chunk begins depends on the quotes of everything before: whoever has
  * read the chunk before to its end knows it. Nobody waits for that. A reader that does not know
@@ -37,8 +38,10 @@ void chunk_reader_destroy(struct chunk_reader *reader);
  * counts. */
 MUST_USE status chunk_reader_begin(struct chunk_reader *reader, struct table_files *files,
                                    uint64_t chunk_number, uint32_t record_limit, struct error *err);
-/* Which of the files the chunk is of, and how many bytes of it were read so far. */
+/* Which of the files the chunk is of, where in it its first record begins, and how many bytes of it
+ * were read so far. */
 uint32_t chunk_reader_file(const struct chunk_reader *reader);
+uint64_t chunk_reader_offset(const struct chunk_reader *reader);
 uint64_t chunk_reader_bytes(const struct chunk_reader *reader);
 /* Some whole records, with an index that is begun, borrowed until the next call. *out_more ==
  * false: there are no more, and nothing else is set. STATUS_LIMIT: a record has more than
@@ -53,14 +56,15 @@ MUST_USE status chunk_reader_next(struct chunk_reader *reader, struct chunk *out
 MUST_USE status chunk_reader_end(struct chunk_reader *reader, const atomic_bool *stopped,
                                  bool *out_again, struct error *err);
 
-/* A chunk in one piece, for whoever reads all of them alone and in order, with `front` bytes before
- * it that are his. `from` is where the last chunk of the file that was not empty ended; of the
- * first one it means nothing. There is no end to be said. */
-MUST_USE status chunk_reader_read_on(struct chunk_reader *reader, struct table_files *files,
-                                     uint64_t chunk_number, uint64_t from, size_t front,
-                                     uint32_t record_limit, struct chunk *out_chunk,
-                                     uint32_t *out_file, struct error *err);
-/* What was read, for good: `front` bytes, and then the chunk. Its size is for the caller to set. */
+/* Instead of begin and end, for whoever reads all chunks alone and in order. `from` is where the
+ * last chunk of the file that was not empty ended; of the first one it means nothing. */
+void chunk_reader_begin_at(struct chunk_reader *reader, struct table_files *files,
+                           uint64_t chunk_number, uint64_t from, uint32_t record_limit);
+/* Instead of next: all of it, without an index, behind `front` bytes that are the caller's. */
+MUST_USE status chunk_reader_whole(struct chunk_reader *reader, size_t front,
+                                   struct chunk *out_chunk, struct error *err);
+/* What whole read, for good: `front` bytes, and then the chunk. Its size is for the caller to set.
+ */
 struct buf chunk_reader_take(struct chunk_reader *reader);
 
 #endif

@@ -2,6 +2,10 @@
  *
  * The body of a chunk says nothing about the scan that wants it, so all scans of a table share the
  * notes, and the first one to come to a chunk cuts it.
+ *
+ * What no column of the table is read from does not travel: a chunk is made narrow if that cannot
+ * be told from the answer or the books (csv_narrow.h), which is nearly always. Whether it was is a
+ * matter of the bytes up to it, so another life of the client makes the same bodies.
  */
 #include "node/chunk_source.h"
 
@@ -10,23 +14,38 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/hash.h"
-#include "data/csv_split.h"
+#include "data/csv_narrow.h"
+#include "data/csv_scan.h"
 #include "io/file.h"
 #include "node/chunk_reader.h"
 #include "wire/message.h"
+
+enum {
+    /* After a chunk that could not be made narrow, so many are not tried: where a column that is
+     * not declared holds texts with line ends, most could not. */
+    WIDE_CHUNKS = 16,
+};
 
 struct source_note {
     uint64_t offset;
     uint64_t first_line;
     uint64_t checksum; /* Of the whole body. */
-    uint32_t size;
     uint32_t file;
+    bool is_narrow;
+};
+
+/* Of a file: what is kept of its columns, and where each column of the table is then. */
+struct source_columns {
+    struct csv_narrow narrow;
+    const uint32_t *column_map;
 };
 
 struct source_table {
-    struct source_note *notes; /* By chunk, */
-    uint64_t known_count;      /* those below this. */
-    uint64_t next_offset;      /* In its file, where the records of the next one begin. */
+    struct source_note *notes;      /* By chunk, */
+    uint64_t known_count;           /* those below this. */
+    uint64_t next_offset;           /* In its file, where the records of the next one begin. */
+    uint64_t narrow_from;           /* No chunk below this one is made narrow from now on. */
+    struct source_columns *columns; /* By file. */
 };
 
 struct chunk_source {
@@ -39,6 +58,27 @@ struct chunk_source {
 };
 
 /* ---- life ---- */
+
+static status plan_columns(struct chunk_source *source, uint32_t table, struct error *err)
+{
+    const struct table_files *files = &source->options.files[table];
+    uint32_t count = source->options.plan->tables[table].schema.count;
+    struct source_columns *columns =
+        arena_array(&source->arena, struct source_columns, files->file_count + (size_t)1);
+    if (columns == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < files->file_count; i++) {
+        const struct table_file *file = &files->files[i];
+        if (file->column_map == NULL) continue; /* It is empty. */
+        uint32_t *map = arena_array(&source->arena, uint32_t, count + (size_t)1);
+        if (map == NULL) return error_memory(err);
+        memcpy(map, file->column_map, count * sizeof *map);
+        TRY(csv_narrow_init(&columns[i].narrow, file->column_count, map, count, &source->arena,
+                            err));
+        columns[i].column_map = map;
+    }
+    source->tables[table].columns = columns;
+    return STATUS_OK;
+}
 
 static status source_init(struct chunk_source *source, struct error *err)
 {
@@ -55,6 +95,7 @@ static status source_init(struct chunk_source *source, struct error *err)
             return error_set(err, STATUS_MEMORY, "table %.*s: no memory to note its chunks",
                              TEXT_ARGS(plan->tables[i].name));
         }
+        TRY(plan_columns(source, i, err));
     }
     return chunk_reader_create(NULL, &source->reader, err);
 }
@@ -118,28 +159,111 @@ static uint32_t column_count(const struct chunk_source *source, uint32_t table)
     return source->options.plan->tables[table].schema.count;
 }
 
-/* What comes before the noted bytes. */
-static status put_head(const struct chunk_source *source, uint32_t table,
-                       const struct source_note *note, struct buf *out, struct error *err)
+/* Completes a body: the head before its records, which are there. */
+static status put_head(struct chunk_source *source, uint32_t table, const struct source_note *note,
+                       struct buf *body, struct error *err)
 {
     const struct table_file *file = &source->options.files[table].files[note->file];
-    struct chunk_body body = {
+    const struct source_columns *columns = &source->tables[table].columns[note->file];
+    struct buf *head = &source->head;
+    size_t front = chunk_body_head_bytes(column_count(source, table));
+    struct chunk_body fields = {
         .file = note->file,
         .offset = note->offset,
         .first_line = note->first_line,
-        .file_columns = file->column_count,
-        .column_map = file->column_map,
+        .file_columns = note->is_narrow ? columns->narrow.kept_count : file->column_count,
+        .column_map = note->is_narrow ? columns->column_map : file->column_map,
         .column_count = column_count(source, table),
-        .bytes = {NULL, note->size},
+        .bytes = {NULL, (uint32_t)(body->size - front)},
     };
-    if (body.file_columns > CHUNK_COLUMNS_MAX) {
+    if (file->column_count > CHUNK_COLUMNS_MAX) {
         return error_set(err, STATUS_LIMIT, "%.*s has %u columns; a cluster takes at most %d",
-                         TEXT_ARGS(file->name), body.file_columns, CHUNK_COLUMNS_MAX);
+                         TEXT_ARGS(file->name), file->column_count, CHUNK_COLUMNS_MAX);
     }
-    chunk_body_encode_head(&body, out);
-    if (out->failed) {
+    buf_reset(head);
+    chunk_body_encode_head(&fields, head);
+    if (head->failed) {
         return error_set(err, STATUS_MEMORY, "%.*s: no memory for a chunk", TEXT_ARGS(file->name));
     }
+    ASSERT(head->size == front);
+    memcpy(body->bytes, head->bytes, front);
+    return STATUS_OK;
+}
+
+/* A chunk as it was cut: its records, behind room for a head. */
+struct source_cut {
+    uint32_t file;
+    uint64_t offset;
+    uint64_t size;
+    uint64_t line_count;
+    bool is_narrow;
+};
+
+/* With all columns. */
+static status read_wide(struct chunk_source *source, size_t front, struct source_cut *cut,
+                        struct buf *out, struct error *err)
+{
+    struct chunk chunk;
+    TRY(chunk_reader_whole(source->reader, front, &chunk, err));
+    cut->line_count = csv_count_lines(chunk.bytes, chunk.size);
+    buf_done(out);
+    *out = chunk_reader_take(source->reader);
+    out->size = front + chunk.size;
+    return STATUS_OK;
+}
+
+/* Only with those that are declared. It may turn out that it can't be; then there are no records.
+ */
+static status read_narrow(struct chunk_source *source, const struct csv_narrow *narrow,
+                          size_t front, struct source_cut *cut, struct buf *out, struct error *err)
+{
+    buf_reset(out);
+    if (!buf_reserve(out, front)) return error_memory(err);
+    out->size = front;
+    cut->line_count = 0;
+    for (;;) {
+        struct chunk piece;
+        bool has_more;
+        TRY(chunk_reader_next(source->reader, &piece, &has_more, err));
+        if (!has_more) break;
+        struct csv_input input = {piece.bytes, piece.size, piece.file_columns};
+        status indexed = csv_index_finish(piece.index, input, err);
+        if (indexed == STATUS_MEMORY) return indexed;
+        /* Whoever scans the chunk will tell what is wrong with it. */
+        if (indexed != STATUS_OK) return STATUS_OK;
+        if (!csv_narrow_append(narrow, piece.index, input, out)) {
+            return out->failed ? error_memory(err) : STATUS_OK;
+        }
+        cut->line_count += piece.index->line_count;
+    }
+    cut->is_narrow = true;
+    return STATUS_OK;
+}
+
+/* Reads a chunk whose records begin at `from`. */
+static status read_records(struct chunk_source *source, uint32_t table, uint64_t number,
+                           uint64_t from, bool try_narrow, struct source_cut *cut, struct buf *out,
+                           struct error *err)
+{
+    struct table_files *files = &source->options.files[table];
+    struct chunk_reader *reader = source->reader;
+    uint32_t limit = table_files_record_limit(source->options.field_limit);
+    size_t front = chunk_body_head_bytes(column_count(source, table));
+    *cut = (struct source_cut){0};
+    chunk_reader_begin_at(reader, files, number, from, limit);
+    cut->file = chunk_reader_file(reader);
+    cut->offset = chunk_reader_offset(reader);
+    const struct csv_narrow *narrow = &source->tables[table].columns[cut->file].narrow;
+    if (try_narrow && narrow->kept_count < narrow->column_count) {
+        TRY(read_narrow(source, narrow, front, cut, out, err));
+        if (!cut->is_narrow) {
+            source->tables[table].narrow_from = number + 1 + WIDE_CHUNKS;
+            chunk_reader_begin_at(reader, files, number, from, limit);
+        }
+    }
+    if (!cut->is_narrow) TRY(read_wide(source, front, cut, out, err));
+    cut->size = chunk_reader_bytes(reader);
+    ASSERT(cut->size <= UINT32_MAX);
     return STATUS_OK;
 }
 
@@ -150,33 +274,23 @@ static status cut_next(struct chunk_source *source, uint32_t table, struct buf *
     struct table_files *files = &source->options.files[table];
     struct source_table *known = &source->tables[table];
     uint64_t number = known->known_count;
-    size_t front = chunk_body_head_bytes(column_count(source, table));
-    struct chunk chunk;
-    uint32_t file;
-    TRY(chunk_reader_read_on(source->reader, files, number, known->next_offset, front,
-                             table_files_record_limit(source->options.field_limit), &chunk, &file,
-                             err));
-    ASSERT(chunk.size <= UINT32_MAX);
-    if (chunk.size > 0) known->next_offset = chunk.offset + chunk.size;
+    struct source_cut cut;
+    bool try_narrow = number >= known->narrow_from;
+    TRY(read_records(source, table, number, known->next_offset, try_narrow, &cut, out_body, err));
+    if (cut.size > 0) known->next_offset = cut.offset + cut.size;
     struct source_note *note = &known->notes[number];
     *note = (struct source_note){
-        .offset = chunk.offset,
-        .first_line = files->files[file].header_lines + 1,
-        .size = (uint32_t)chunk.size,
-        .file = file,
+        .offset = cut.offset,
+        .first_line = files->files[cut.file].header_lines + 1,
+        .file = cut.file,
+        .is_narrow = cut.is_narrow,
     };
-    if (number > files->files[file].first_chunk) {
+    if (number > files->files[cut.file].first_chunk) {
         note->first_line = note[-1].first_line + source->line_counts[table][number - 1];
     }
-    buf_reset(&source->head);
-    TRY(put_head(source, table, note, &source->head, err));
-    ASSERT(source->head.size == front);
-    buf_done(out_body);
-    *out_body = chunk_reader_take(source->reader);
-    memcpy(out_body->bytes, source->head.bytes, front);
-    out_body->size = front + chunk.size;
+    TRY(put_head(source, table, note, out_body, err));
     note->checksum = hash_bytes(out_body->bytes, out_body->size);
-    source->line_counts[table][number] = (uint32_t)csv_count_lines(chunk.bytes, chunk.size);
+    source->line_counts[table][number] = (uint32_t)cut.line_count;
     known->known_count++;
     return STATUS_OK;
 }
@@ -186,15 +300,10 @@ static status read_again(struct chunk_source *source, uint32_t table, uint64_t n
 {
     const struct source_note *note = &source->tables[table].notes[number];
     const struct table_file *file = &source->options.files[table].files[note->file];
+    struct source_cut cut;
     TRY(check_file(file, err));
+    TRY(read_records(source, table, number, note->offset, note->is_narrow, &cut, out_body, err));
     TRY(put_head(source, table, note, out_body, err));
-    if (!buf_reserve(out_body, note->size)) {
-        return error_set(err, STATUS_MEMORY, "%.*s: no memory to read %u bytes",
-                         TEXT_ARGS(file->name), note->size);
-    }
-    struct file_part part = {file->fd, file->path, note->offset, note->size};
-    TRY(file_read(part, out_body->bytes + out_body->size, err));
-    out_body->size += note->size;
     /* Some file systems count time in whole seconds: a change may show in the bytes alone. */
     if (hash_bytes(out_body->bytes, out_body->size) != note->checksum) {
         return fail_changed(file->name, err);

@@ -132,9 +132,9 @@ static status cut_table(const struct table *table, struct table_files *files,
     uint64_t next_offset = 0;
     for (uint64_t i = 0; i < files->chunk_count; i++) {
         struct chunk chunk;
-        uint32_t file;
-        TRY(chunk_reader_read_on(reader, files, i, next_offset, 0, RECORD_LIMIT_BYTES, &chunk,
-                                 &file, err));
+        chunk_reader_begin_at(reader, files, i, next_offset, RECORD_LIMIT_BYTES);
+        TRY(chunk_reader_whole(reader, 0, &chunk, err));
+        uint32_t file = chunk_reader_file(reader);
         if (chunk.size > 0) next_offset = chunk.offset + chunk.size;
         if (file != last_file) line = files->files[file].header_lines + 1;
         last_file = file;

@@ -318,10 +318,10 @@ static inline uint64_t lane_hash(uint64_t number, uint64_t checksum)
 /* The body of a chunk as the client makes it: where it is from, then whole CSV records. */
 struct chunk_body {
     uint32_t file;
-    uint64_t offset;     /* Of its first byte in the file. */
-    uint64_t first_line; /* 1-based. */
-    uint32_t file_columns;
-    const uint32_t *column_map; /* Table column -> column in the file. */
+    uint64_t offset;            /* Of its first byte in the file. */
+    uint64_t first_line;        /* 1-based. */
+    uint32_t file_columns;      /* Of the records; some of the file may have been left out. */
+    const uint32_t *column_map; /* Table column -> column of the records. */
     uint32_t column_count;
     struct text bytes;
 };

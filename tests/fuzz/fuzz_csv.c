@@ -1,11 +1,13 @@
-/* fuzz_csv.c - any bytes: every kernel's index, states and record ends are the model's.
+/* fuzz_csv.c - any bytes: every kernel's index, states and record ends are the model's, and narrow
+ * records say the same.
  *
- * The first byte says how many columns are expected and where the rest is cut.
+ * The first byte says how many columns are expected, where the rest is cut, and what is kept.
  */
 #include <stdint.h>
 #include <string.h>
 
 #include "unit/data/csv_check.h"
+#include "unit/data/csv_narrow_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -51,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0) return 0;
     static struct csv_index index; /* Reused, as it is meant to be. */
+    static struct csv_index narrow_index;
     struct csv_input input = {
         .bytes = (const char *)data + 1, .size = size - 1, .column_count = data[0] % 5 + 1u};
     char *scratch = memory_alloc(NULL, size);
@@ -58,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_all_kernels(&index, input, scratch);
     check_states(input, input.size * data[0] / 256, scratch);
     check_header(input);
+    (void)check_narrow(&index, &narrow_index, input, data[0] / 8);
     memory_free(NULL, scratch, size);
     return 0;
 }
