@@ -376,12 +376,17 @@ static status run_shared(struct eval *eval, const struct frame *frame, struct co
     uint32_t row_count = frame->batch->row_count;
     bool has_all = frame->selection.count == row_count;
     uint8_t *has = NULL;
-    TRY(eval->run(eval, frame, out, err));
-    if (!has_all) {
-        has = arena_calloc(frame->context->arena, row_count, 1, 1);
-        if (has == NULL) return kernel_no_memory(err);
-        EACH_ROW(frame->selection, row, has[row] = 1;);
+    struct eval_context *context = frame->context;
+    struct arena *arena = context->arena;
+    if (context->shared != NULL) context->arena = context->shared;
+    status result = eval->run(eval, frame, out, err);
+    if (result == STATUS_OK && !has_all) {
+        has = arena_calloc(context->arena, row_count, 1, 1);
+        if (has == NULL) result = kernel_no_memory(err);
     }
+    context->arena = arena;
+    TRY(result);
+    if (!has_all) EACH_ROW(frame->selection, row, has[row] = 1;);
     *shared = (struct shared_values){.stamp = frame->context->stamp, .column = *out, .has = has};
     return STATUS_OK;
 }

@@ -29,7 +29,8 @@ struct eval_context {
     struct arena *arena;         /* Of the batch: results live here. */
     uint64_t *malformed;         /* Counts lists that pluck could not read; may be NULL. */
     const struct sentiment_model *sentiment; /* Borrowed; NULL: the one in the program. */
-    uint64_t stamp; /* Another one for every batch, for evals that share; 0: they don't. */
+    uint64_t stamp;       /* Another one for every batch, for evals that share; 0: they don't. */
+    struct arena *shared; /* Where what they share lives, as long as the stamp; NULL: `arena`. */
 };
 
 struct eval;
@@ -40,7 +41,8 @@ struct eval;
 MUST_USE status eval_create(const struct expr *expr, const struct schema *input,
                             struct arena *stage_arena, struct eval **out, struct error *err);
 /* What several of them have in common, and takes long, is from now on computed once per batch:
- * their contexts must have the same arena, and a stamp that tells batches apart. */
+ * their contexts must have the same arena for it, and a stamp that tells batches apart. Evals that
+ * share already may share with more. */
 MUST_USE status eval_share(struct eval *const *evals, uint32_t count, struct arena *stage_arena,
                            struct error *err);
 /* Accepts NULL. */

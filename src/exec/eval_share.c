@@ -42,19 +42,12 @@ static bool takes_long(enum function_id function)
     }
 }
 
-/* What counts what it could not read must do so each time. */
-static void find_pluck(const struct expr *expr, void *context)
-{
-    if (expr->kind == EXPR_CALL && expr->function == FUNCTION_PLUCK) *(bool *)context = true;
-}
-
 static bool can_share(const struct eval *eval)
 {
     if (eval->is_constant || eval->arg_count == 0 || !takes_long(eval->expr->function))
         return false;
-    bool counts = false;
-    expr_visit(eval->expr, find_pluck, &counts);
-    return !counts && eval->args[0]->expr->type.kind == TYPE_TEXT;
+    /* What counts what it could not read must do so each time. */
+    return !expr_counts(eval->expr) && eval->args[0]->expr->type.kind == TYPE_TEXT;
 }
 
 static status note(struct node_list *list, struct eval *eval, struct arena *arena,

@@ -32,6 +32,7 @@ struct pipeline_run {
     struct budget *budget;
     struct op_run *ops;
     bool *known; /* By condition of the first operator: it holds for all rows that are pushed. */
+    struct pipeline_common *common; /* NULL: shares with no other. */
     uint32_t shard_count;
     struct batch_builder *builders; /* One per shard. */
     uint32_t builder_count;         /* Initialised so far. */
@@ -84,26 +85,44 @@ static status prepare_exprs(struct pipeline_run *run, struct op_run *op_run, boo
     return STATUS_OK;
 }
 
-/* Conditions, and what they are followed by, see rows of the same batch. */
-static status share_exprs(struct pipeline_run *run, struct error *err)
+/* Conditions, and what they are followed by, see rows of the source's batch. `out` may be NULL. */
+static uint32_t list_evals(const struct pipeline_run *run, struct eval **out)
 {
-    const struct pipeline *pipeline = run->pipeline;
-    uint32_t op_count = 0;
-    uint32_t expr_count = 0;
-    while (op_count < pipeline->op_count) {
-        const struct op *op = &pipeline->ops[op_count++];
-        expr_count += op->expr_count;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < run->pipeline->op_count; i++) {
+        const struct op *op = run->ops[i].op;
+        for (uint32_t j = 0; out != NULL && j < op->expr_count; j++) {
+            out[count + j] = run->ops[i].evals[j];
+        }
+        count += op->expr_count;
         if (op->kind != OP_FILTER) break;
     }
-    struct eval **evals = arena_array(&run->arena, struct eval *, expr_count + 1);
-    if (evals == NULL) return error_memory(err);
-    expr_count = 0;
-    for (uint32_t i = 0; i < op_count; i++) {
-        for (uint32_t j = 0; j < run->ops[i].op->expr_count; j++) {
-            evals[expr_count++] = run->ops[i].evals[j];
-        }
+    return count;
+}
+
+static status share_evals(struct pipeline_run *const *runs, uint32_t count, struct arena *arena,
+                          struct error *err)
+{
+    uint32_t eval_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        eval_count += list_evals(runs[i], NULL);
     }
-    return eval_share(evals, expr_count, &run->arena, err);
+    struct eval **evals = arena_array(arena, struct eval *, eval_count + 1);
+    if (evals == NULL) return error_memory(err);
+    eval_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        eval_count += list_evals(runs[i], evals + eval_count);
+    }
+    return eval_share(evals, eval_count, arena, err);
+}
+
+status pipeline_runs_share(struct pipeline_run *const *runs, uint32_t count,
+                           struct pipeline_common *common, struct arena *arena, struct error *err)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        runs[i]->common = common;
+    }
+    return share_evals(runs, count, arena, err);
 }
 
 static status prepare_ops(struct pipeline_run *run, struct error *err)
@@ -123,7 +142,7 @@ static status prepare_ops(struct pipeline_run *run, struct error *err)
         bool ends = op->kind == OP_AGGREGATE || op->kind == OP_RANK;
         ASSERT(!ends || i + 1 == pipeline->op_count);
     }
-    return share_exprs(run, err);
+    return share_evals(&run, 1, &run->arena, err);
 }
 
 status pipeline_run_create(const struct pipeline *pipeline, const struct finished *finished,
@@ -186,7 +205,8 @@ static struct eval_context context_of(struct pipeline_run *run)
                                  .arena = &run->batch_arena,
                                  .malformed = &run->counts.malformed,
                                  .sentiment = run->finished->sentiment,
-                                 .stamp = run->stamp};
+                                 .stamp = run->common == NULL ? run->stamp : run->common->stamp,
+                                 .shared = run->common == NULL ? NULL : &run->common->arena};
 }
 
 static status load_columns(struct pipeline_run *run, const struct op_run *op_run, uint32_t expr,

@@ -15,6 +15,7 @@
 
 #include <stdatomic.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "data/column.h"
@@ -47,11 +48,24 @@ struct pipeline_counts {
     uint64_t malformed;
 };
 
+/* What the pipelines of a scan have in common while a batch goes through them. Whoever pushes
+ * counts the stamp up before each batch, and resets the arena when the last one is through. */
+struct pipeline_common {
+    struct arena arena;
+    uint64_t stamp;
+};
+
 MUST_USE status pipeline_run_create(const struct pipeline *pipeline,
                                     const struct finished *finished, uint32_t shard_count,
                                     struct budget *budget, struct pipeline_run **out_run,
                                     struct error *err);
 void pipeline_run_destroy(struct pipeline_run *run);
+
+/* What several of them compute, from batches of one source, is from now on computed once. `common`
+ * is borrowed and must outlive them, as the arena must. */
+MUST_USE status pipeline_runs_share(struct pipeline_run *const *runs, uint32_t count,
+                                    struct pipeline_common *common, struct arena *arena,
+                                    struct error *err);
 
 /* `loader` is NULL when all columns are there. */
 MUST_USE status pipeline_run_push(struct pipeline_run *run, const struct batch *batch,

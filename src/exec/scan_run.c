@@ -11,6 +11,7 @@ struct scan_run {
     struct chunk_scan *scan;
     struct pipeline_run **pipelines;
     struct shared_filter *filter;
+    struct pipeline_common common;
     struct arena arena;
 };
 
@@ -38,6 +39,8 @@ static status scan_run_init(struct scan_run *run, uint32_t *out_culprit, struct 
                                 options->shard_counts[pipeline->target], options->budget,
                                 &run->pipelines[i], err));
     }
+    *out_culprit = SCAN_RUN_ITSELF;
+    TRY(pipeline_runs_share(run->pipelines, scan->pipeline_count, &run->common, &run->arena, err));
     struct shared_filter_options filter = {.runs = run->pipelines,
                                            .run_count = scan->pipeline_count,
                                            .finished = options->finished,
@@ -53,6 +56,7 @@ status scan_run_create(const struct scan_run_options *options, struct scan_run *
     if (run == NULL) return error_memory(err);
     *run = (struct scan_run){.loader = {.load = load_column}, .options = *options};
     arena_init(&run->arena, options->budget);
+    arena_init(&run->common.arena, options->budget);
     status result = scan_run_init(run, out_culprit, err);
     if (result != STATUS_OK) {
         scan_run_destroy(run);
@@ -70,6 +74,7 @@ void scan_run_destroy(struct scan_run *run)
         pipeline_run_destroy(run->pipelines[i]);
     }
     chunk_scan_destroy(run->scan);
+    arena_done(&run->common.arena);
     arena_done(&run->arena);
     memory_free(run->options.budget, run, sizeof *run);
 }
@@ -86,12 +91,14 @@ status scan_run_chunk(struct scan_run *run, const struct chunk *chunk, uint32_t 
         TRY(chunk_scan_next(run->scan, &batch, &selection, &more, err));
         if (!more) return STATUS_OK;
         TRY(shared_filter_run(run->filter, &batch, selection, &run->loader, out_culprit, err));
+        run->common.stamp++;
         for (uint32_t i = 0; i < run->options.scan->pipeline_count; i++) {
             struct selection left = shared_filter_left(run->filter, i);
             *out_culprit = i;
             TRY(pipeline_run_push_left(run->pipelines[i], &batch, left, selection.count,
                                        &run->loader, err));
         }
+        arena_reset(&run->common.arena);
     }
 }
 

@@ -42,18 +42,6 @@ static const struct op *first_filter(const struct pipeline_run *run)
     return filters ? &pipeline->ops[0] : NULL;
 }
 
-static void find_count(const struct expr *expr, void *context)
-{
-    if (expr->kind == EXPR_CALL && expr->function == FUNCTION_PLUCK) *(bool *)context = true;
-}
-
-static bool keeps_its_place(const struct expr *expr)
-{
-    bool counts = false;
-    expr_visit(expr, find_count, &counts);
-    return counts || expr_can_fail(expr);
-}
-
 /* The first condition that is still to be looked at; expr_count: there is none. */
 static uint32_t next_condition(const struct op *op, const bool *known)
 {
@@ -67,11 +55,11 @@ static uint32_t next_condition(const struct op *op, const bool *known)
 /* Where a condition stands that could be looked at now; expr_count: nowhere. */
 static uint32_t find_condition(const struct op *op, const bool *known, const struct expr *wanted)
 {
-    bool moves = !keeps_its_place(wanted);
+    bool moves = !expr_keeps_its_place(wanted);
     for (uint32_t i = next_condition(op, known); i < op->expr_count; i++) {
         if (known[i]) continue;
         if (expr_equal(op->exprs[i], wanted)) return i;
-        if (!moves || keeps_its_place(op->exprs[i])) break;
+        if (!moves || expr_keeps_its_place(op->exprs[i])) break;
     }
     return op->expr_count;
 }

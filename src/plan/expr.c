@@ -190,6 +190,23 @@ bool expr_can_fail(const struct expr *expr)
     return false;
 }
 
+static void find_pluck(const struct expr *expr, void *context)
+{
+    if (expr->kind == EXPR_CALL && expr->function == FUNCTION_PLUCK) *(bool *)context = true;
+}
+
+bool expr_counts(const struct expr *expr)
+{
+    bool found = false;
+    expr_visit(expr, find_pluck, &found);
+    return found;
+}
+
+bool expr_keeps_its_place(const struct expr *expr)
+{
+    return expr_counts(expr) || expr_can_fail(expr);
+}
+
 enum { COST_MAX = 1000000, TEXT_FACTOR = 3 };
 
 uint32_t expr_cost(const struct expr *expr)

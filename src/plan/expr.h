@@ -64,6 +64,10 @@ bool expr_equal(const struct expr *a, const struct expr *b);
 /* Whether evaluation can end in an error (overflow, a bad cast): such a predicate keeps its place.
  */
 bool expr_can_fail(const struct expr *expr);
+/* Whether evaluation counts values that it could not read. */
+bool expr_counts(const struct expr *expr);
+/* Either: it must see the rows it always saw, each once. */
+bool expr_keeps_its_place(const struct expr *expr);
 /* A rough price per row, for ordering predicates: a number comparison is 1. */
 uint32_t expr_cost(const struct expr *expr);
 /* Calls visit for every node, parents first. */

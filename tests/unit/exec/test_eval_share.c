@@ -158,11 +158,64 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* Evals of two owners, each with an arena of its own that is reset before the other's turn. */
+static void what_is_shared_outlives_the_arena_of_who_computed_it(void **state)
+{
+    (void)state;
+    struct eval *mine[EXPRS];
+    struct eval *others[EXPRS];
+    struct eval *all[2 * EXPRS];
+    struct error err = {0};
+    struct arena arenas[2] = {{0}};
+    struct arena shared = {0};
+    make_evals(mine);
+    make_evals(others);
+    assert_int_equal(eval_share(mine, EXPRS, &arena, &err), STATUS_OK);
+    assert_int_equal(eval_share(others, EXPRS, &arena, &err), STATUS_OK);
+    memcpy(all, mine, sizeof mine);
+    memcpy(all + EXPRS, others, sizeof others);
+    assert_int_equal(eval_share(all, 2 * EXPRS, &arena, &err), STATUS_OK);
+    uint32_t spared = 0;
+    for (uint64_t stamp = 1; stamp < 1000; stamp++) {
+        struct batch batch;
+        struct column source;
+        char texts[ROWS][9];
+        const void *last = NULL;
+        arena_reset(&batch_arena);
+        arena_reset(&shared);
+        make_batch(&batch, &source, texts);
+        for (int i = 0; i < 6; i++) {
+            struct eval_context context = {
+                .arena = &arenas[i % 2], .stamp = stamp, .shared = &shared};
+            uint32_t rows[ROWS];
+            struct selection selection = some_rows(rows);
+            int number = 1 + (int)random_below(&dice, EXPRS - 1);
+            struct column out;
+            assert_int_equal(
+                eval_run(all[i % 2 * EXPRS + number], &batch, selection, &context, &out, &err),
+                STATUS_OK);
+            assert_ptr_equal(context.arena, &arenas[i % 2]);
+            check(number, &out, &source, selection);
+            spared += selection.count > 0 && out.data == last;
+            last = out.data;
+            arena_reset(&arenas[i % 2]);
+        }
+    }
+    assert_true(spared > 500);
+    for (int i = 0; i < 2 * EXPRS; i++) {
+        eval_destroy(all[i]);
+    }
+    arena_done(&arenas[0]);
+    arena_done(&arenas[1]);
+    arena_done(&shared);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_right_whoever_computed_them),
         cmocka_unit_test(what_is_there_is_not_computed_again),
+        cmocka_unit_test(what_is_shared_outlives_the_arena_of_who_computed_it),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

@@ -659,6 +659,85 @@ static void columns_are_loaded_before_use_and_only_for_rows_still_meant(void **s
     }
 }
 
+/* ---- several over one source ---- */
+
+/* lower(text), then length(lower(text)), of the text column. */
+static void add_text_functions(struct chain *chain)
+{
+    uint32_t text = find_column(chain, TYPE_TEXT);
+    const struct expr **exprs = need(arena_array(chain->arena, const struct expr *, 2));
+    const struct expr *from = column_expr(chain, text);
+    exprs[0] =
+        need((void *)(uintptr_t)expr_call(chain->arena, FUNCTION_LOWER, TYPE(TEXT), &from, 1));
+    exprs[1] =
+        need((void *)(uintptr_t)expr_call(chain->arena, FUNCTION_LENGTH, TYPE(INT), exprs, 1));
+    struct column *columns = need(arena_array(chain->arena, struct column, 2));
+    columns[0].type = TYPE(TEXT);
+    columns[1].type = TYPE(INT);
+    chain->rows.columns = columns;
+    chain->rows.column_count = 2;
+    append_op(chain, (struct op){.kind = OP_PROJECT, .exprs = exprs, .expr_count = 2});
+}
+
+/* The first and the last see all rows, those between them some. */
+static void pipelines_that_share_send_what_each_sends_alone(void **state)
+{
+    (void)state;
+    enum { RUNS = 4, INPUT_ROWS = 300 };
+    static struct chain chains[RUNS];
+    struct random random = {9};
+    for (uint32_t round = 0; round < 50; round++) {
+        struct arena arena = {0};
+        struct random_rows rows = {.random = &random, .arena = &arena, .null_percent = 20};
+        struct batch input = random_rows_batch(&rows, input_schema, INPUT_ROWS);
+        struct pipeline_common common = {0};
+        struct pipeline_run *runs[RUNS];
+        struct pipeline_run *alone[RUNS];
+        struct error err;
+        struct finished finished = {.scalars = &chains[0].scalar};
+        for (uint32_t i = 0; i < RUNS; i++) {
+            chains[i] = (struct chain){.random = &random, .arena = &arena};
+            chain_start(&chains[i], input, input_schema);
+            if (i % 3 != 0) add_filter(&chains[i]);
+            add_text_functions(&chains[i]);
+            runs[i] = start_run(&chains[i], &finished, 1, NULL);
+            alone[i] = start_run(&chains[i], &finished, 1, NULL);
+        }
+        /* What they did before is not what they have in common. */
+        push_all(runs[0], &input, INPUT_ROWS, false);
+        pipeline_run_discard(runs[0]);
+        assert_int_equal(pipeline_runs_share(runs, RUNS, &common, &arena, &err), STATUS_OK);
+        for (uint32_t first = 0; first < INPUT_ROWS; first += 100) {
+            struct column columns[COLUMNS_MAX];
+            struct batch piece = batch_slice(&input, first, 100, columns);
+            common.stamp++;
+            for (uint32_t i = 0; i < RUNS; i++) {
+                uint32_t number = (i + round) % RUNS;
+                struct selection all = {NULL, 100};
+                assert_int_equal(pipeline_run_push(runs[number], &piece, all, NULL, &err),
+                                 STATUS_OK);
+                assert_int_equal(pipeline_run_push(alone[number], &piece, all, NULL, &err),
+                                 STATUS_OK);
+            }
+            arena_reset(&common.arena);
+        }
+        for (uint32_t i = 0; i < RUNS; i++) {
+            struct pipeline_output outputs[2] = {{.row_count = 0}};
+            assert_int_equal(pipeline_run_flush(runs[i], &outputs[0], &err), STATUS_OK);
+            assert_int_equal(pipeline_run_flush(alone[i], &outputs[1], &err), STATUS_OK);
+            assert_int_equal(outputs[0].bytes.size, outputs[1].bytes.size);
+            assert_memory_equal(outputs[0].bytes.bytes, outputs[1].bytes.bytes,
+                                outputs[0].bytes.size);
+            buf_done(&outputs[0].bytes);
+            buf_done(&outputs[1].bytes);
+            pipeline_run_destroy(runs[i]);
+            pipeline_run_destroy(alone[i]);
+        }
+        arena_done(&common.arena);
+        arena_done(&arena);
+    }
+}
+
 /* ---- failures ---- */
 
 static void check_allocations(const struct chain *chain, const struct batch *input)
@@ -741,6 +820,7 @@ int main(void)
         cmocka_unit_test(ranking_within_a_batch_keeps_the_best_rows),
         cmocka_unit_test(nothing_pushed_still_gives_a_batch_per_shard),
         cmocka_unit_test(columns_are_loaded_before_use_and_only_for_rows_still_meant),
+        cmocka_unit_test(pipelines_that_share_send_what_each_sends_alone),
         cmocka_unit_test(every_failing_allocation_is_reported),
         cmocka_unit_test(every_failing_allocation_of_groups_is_reported),
     };

@@ -219,6 +219,22 @@ static void what_can_fail_is_known(void **state)
     assert_true(expr_can_fail(call_two(matches, TYPE(BOOL), t, text("(a+)+$"))));
 }
 
+static void what_keeps_its_place_is_known(void **state)
+{
+    (void)state;
+    const struct expr *i = column(0, TYPE_INT);
+    const struct expr *t = column(0, TYPE_TEXT);
+    const struct expr *list = call_two(FUNCTION_PLUCK, TYPE(LIST_TEXT), t, text("name"));
+    const struct expr *length = call_one(FUNCTION_LIST_LENGTH, TYPE(INT), list);
+    const struct expr *sum = call_two(FUNCTION_ADD, TYPE(INT), i, i);
+    assert_true(expr_counts(list) && expr_keeps_its_place(list));
+    assert_true(expr_counts(length) && expr_keeps_its_place(length));
+    assert_false(expr_counts(sum));
+    assert_true(expr_keeps_its_place(sum));
+    assert_false(expr_keeps_its_place(i));
+    assert_false(expr_keeps_its_place(call_one(FUNCTION_LENGTH, TYPE(INT), t)));
+}
+
 static void costs_grow_with_the_work(void **state)
 {
     (void)state;
@@ -368,6 +384,7 @@ int main(void)
         cmocka_unit_test(names_functions_and_constants_print_as_sql),
         cmocka_unit_test(equality_looks_at_everything),
         cmocka_unit_test(what_can_fail_is_known),
+        cmocka_unit_test(what_keeps_its_place_is_known),
         cmocka_unit_test(costs_grow_with_the_work),
         cmocka_unit_test(visiting_reaches_every_node),
         cmocka_unit_test(arguments_are_copied),
