@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "data/batch_builder.h"
+#include "exec/early_sift.h"
 #include "exec/eval.h"
 #include "exec/fold.h"
 #include "exec/group_table.h"
@@ -32,6 +33,7 @@ struct pipeline_run {
     struct budget *budget;
     struct op_run *ops;
     bool *known; /* By condition of the first operator: it holds for all rows that are pushed. */
+    struct early_sift *sift;        /* NULL: none. */
     struct pipeline_common *common; /* NULL: shares with no other. */
     uint32_t shard_count;
     struct batch_builder *builders; /* One per shard. */
@@ -142,6 +144,7 @@ static status prepare_ops(struct pipeline_run *run, struct error *err)
         bool ends = op->kind == OP_AGGREGATE || op->kind == OP_RANK;
         ASSERT(!ends || i + 1 == pipeline->op_count);
     }
+    TRY(early_sift_create(pipeline, &run->arena, &run->sift, err));
     return share_evals(&run, 1, &run->arena, err);
 }
 
@@ -219,6 +222,34 @@ static status load_columns(struct pipeline_run *run, const struct op_run *op_run
     return STATUS_OK;
 }
 
+/* Leaves out rows that the join after filter and projection would leave out. */
+static status sift_rows(struct pipeline_run *run, const struct batch *batch,
+                        struct selection *in_out_selection, struct error *err)
+{
+    const struct op_run *project = &run->ops[EARLY_SIFT_PROJECT];
+    const struct op *probe = run->ops[EARLY_SIFT_PROBE].op;
+    struct selection selection = *in_out_selection;
+    struct eval_context context = context_of(run);
+    struct batch projected = {
+        .row_count = batch->row_count,
+        .column_count = project->op->expr_count,
+        .columns = arena_array(&run->batch_arena, struct column, project->op->expr_count + 1)};
+    struct side_probe *sifted =
+        arena_alloc(&run->batch_arena, sizeof *sifted, alignof(struct side_probe));
+    if (projected.columns == NULL || sifted == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < probe->key_count; i++) {
+        uint32_t key = probe->key_columns[i];
+        TRY(load_columns(run, project, key, selection, err));
+        TRY(eval_run(project->evals[key], batch, selection, &context, &projected.columns[key],
+                     err));
+    }
+    side_table_sift(&run->finished->sides[probe->side], &projected, probe->key_columns, selection,
+                    sifted);
+    early_sift_note(run->sift, selection.count, sifted->count);
+    *in_out_selection = (struct selection){sifted->rows, sifted->count};
+    return STATUS_OK;
+}
+
 static status push_filter(struct pipeline_run *run, uint32_t index, const struct batch *batch,
                           struct selection selection, struct error *err)
 {
@@ -230,6 +261,9 @@ static status push_filter(struct pipeline_run *run, uint32_t index, const struct
     for (uint32_t i = 0; i < op_run->op->expr_count && selection.count > 0; i++) {
         uint32_t count;
         if (index == 0 && run->known[i]) continue;
+        if (index == EARLY_SIFT_FILTER && early_sift_is_due(run->sift, i, run->known)) {
+            TRY(sift_rows(run, batch, &selection, err));
+        }
         TRY(load_columns(run, op_run, i, selection, err));
         TRY(eval_filter(op_run->evals[i], batch, selection, &context, rows, &count, err));
         selection = (struct selection){rows, count};

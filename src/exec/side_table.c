@@ -535,6 +535,21 @@ void side_table_probe_all(const struct side_table *table, const struct batch *ba
     find_all(table, batch, columns, out);
 }
 
+void side_table_sift(const struct side_table *table, const struct batch *batch,
+                     const uint32_t *columns, struct selection selection, struct side_probe *out)
+{
+    ASSERT(selection.count <= SIDE_PROBE_ROWS);
+    if (table->sieve.by_value) {
+        out->count = sift_values(table, &batch->columns[columns[0]], selection, out->rows);
+        return;
+    }
+    for (uint32_t i = 0; i < selection.count; i++) {
+        out->rows[i] = selection_row(selection, i);
+    }
+    hash_keys(table, batch, columns, selection, out->hashes);
+    out->count = sift_some(table, out, 0, selection.count, 0);
+}
+
 void side_table_probe(const struct side_table *table, const struct batch *batch,
                       const uint32_t *columns, struct selection selection, struct side_probe *out)
 {

@@ -69,7 +69,10 @@ uint32_t side_table_find(const struct side_table *table, uint64_t hash, const st
 /* The same for up to SIDE_PROBE_ROWS rows: those that have a partner, with the first one. */
 void side_table_probe(const struct side_table *table, const struct batch *batch,
                       const uint32_t *columns, struct selection selection, struct side_probe *out);
-/* The same, and those without a partner too, with ROW_NONE. */
+/* Only the rows that may have a partner, without it: for less. */
+void side_table_sift(const struct side_table *table, const struct batch *batch,
+                     const uint32_t *columns, struct selection selection, struct side_probe *out);
+/* The same as side_table_probe, and those without a partner too, with ROW_NONE. */
 void side_table_probe_all(const struct side_table *table, const struct batch *batch,
                           const uint32_t *columns, struct selection selection,
                           struct side_probe *out);
