@@ -218,8 +218,35 @@ static uint64_t wide_round(const struct exact_sum_wide *wide)
     return bits < infinity ? bits : infinity;
 }
 
+/* The same for a sum that never left the window: a normal double, as neither end of the window is
+ * near those of the doubles' exponents. */
+static double window_round(int128 window)
+{
+    bool negative = window < 0;
+    uint128 magnitude = negative ? 0 - (uint128)window : (uint128)window;
+    uint64_t high = (uint64_t)(magnitude >> 64);
+    uint64_t low = (uint64_t)magnitude;
+    if (magnitude == 0) return 0.0;
+    uint32_t width =
+        high != 0 ? 128 - (uint32_t)__builtin_clzll(high) : 64 - (uint32_t)__builtin_clzll(low);
+    uint32_t surplus = width > MANTISSA_BITS ? width - MANTISSA_BITS : 0;
+    uint64_t mantissa = (uint64_t)(magnitude >> surplus);
+    if (surplus > 0) {
+        uint128 rest = magnitude & (((uint128)1 << surplus) - 1);
+        uint128 half = (uint128)1 << (surplus - 1);
+        mantissa += rest > half || (rest == half && (mantissa & 1) != 0);
+    }
+    /* At most 2^53 times a power of two: exact. */
+    uint64_t scale_bits = (uint64_t)(EXACT_SUM_WINDOW_EXPONENT - 52 + surplus) << 52;
+    double scale;
+    memcpy(&scale, &scale_bits, sizeof scale);
+    double value = (double)mantissa * scale;
+    return negative ? -value : value;
+}
+
 double exact_sum_round(const struct exact_sum *sum)
 {
+    if (LIKELY(sum->wide == NULL && sum->specials == 0)) return window_round(exact_sum_window(sum));
     switch (specials_of(sum)) {
     case SPECIAL_NAN:
         return __builtin_nan("");

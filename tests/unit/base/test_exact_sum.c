@@ -269,6 +269,44 @@ static double sum_of(const double *values, size_t count)
 #define SUM(...)                                                                                   \
     sum_of((const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
 
+/* A sum that was too large for the window for a while is rounded another way. */
+static void check_round(uint128 window)
+{
+    struct arena arena = {0};
+    struct exact_sum sum = {0};
+    exact_sum_set_window(&sum, (int128)window);
+    double value = exact_sum_round(&sum);
+    assert_null(sum.wide);
+    assert_true(exact_sum_add(&sum, 0x1p900, &arena));
+    assert_true(exact_sum_add(&sum, -0x1p900, &arena));
+    assert_non_null(sum.wide);
+    assert_true(bits_of(value) == bits_of(exact_sum_round(&sum)));
+    arena_done(&arena);
+}
+
+/* Every width, with what is cut off just below, at and just above one half, and by chance. */
+static void both_ways_to_round_agree(void **state)
+{
+    (void)state;
+    struct random random = {17};
+    for (uint32_t width = 0; width < 128; width++) {
+        uint128 top = (uint128)1 << width;
+        for (uint32_t round = 0; round < 64; round++) {
+            uint128 chance = (uint128)random_u64(&random) << 64 | random_u64(&random);
+            uint128 magnitude = top | (chance & (top - 1));
+            if (round % 4 != 0 && width > 53) {
+                uint128 unit = (uint128)1 << (width - 52);
+                magnitude = (magnitude & ~(unit - 1)) + unit / 2 + round % 4 - 2;
+            }
+            if (round == 1) magnitude = top;
+            if (round == 2) magnitude = top + (top - 1);
+            check_round(magnitude);
+            check_round(0 - magnitude);
+        }
+    }
+    check_round(0);
+}
+
 static void infinities_and_nan_are_remembered(void **state)
 {
     (void)state;
@@ -377,6 +415,7 @@ int main(void)
         cmocka_unit_test(a_double_alone_is_its_own_sum),
         cmocka_unit_test(the_empty_sum_is_zero),
         cmocka_unit_test(everyday_values_need_no_memory),
+        cmocka_unit_test(both_ways_to_round_agree),
         cmocka_unit_test(infinities_and_nan_are_remembered),
         cmocka_unit_test(a_full_arena_leaves_the_sum_as_it_was),
         cmocka_unit_test(hostile_bytes_are_refused_or_canonical),
