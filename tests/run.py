@@ -44,7 +44,7 @@ LONG = re.compile(r"test_sim\w*_full")
 # They begin with the real queries.
 SQL_FUZZERS = {"sql", "plan"}
 # What another instruction set could get wrong.
-CROSSED = re.compile(r"scan|split|number|calendar|exact_sum|pyliteral|regexp|sentiment|gen$|answers")
+CROSSED = re.compile(r"scan|split|narrow|number|calendar|exact_sum|pyliteral|regexp|sentiment|gen$|answers")
 
 SANITIZERS = {
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",

@@ -13,7 +13,7 @@
 #include "base/assert.h"
 
 enum {
-    LARGE_BYTES = 2 << 20,
+    LARGE_PAGE_BYTES = 2 << 20,
     LINE_BYTES = 64,
     KEPT_BLOCK_BYTES = 8 << 20, /* Larger ones are the system's at once. */
     KEPT_BYTES = 128 << 20
@@ -103,31 +103,34 @@ size_t memory_of_process(void)
  * also have to find out where the page is. It is advice: nothing depends on it. */
 static void advise_large_pages(void *block, size_t size_bytes)
 {
-    const uintptr_t page = 2 << 20;
-    uintptr_t first = ((uintptr_t)block + page - 1) & ~(page - 1);
-    uintptr_t end = ((uintptr_t)block + size_bytes) & ~(page - 1);
-    if (end > first) (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
+    size_t whole_bytes = size_bytes / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+    (void)madvise(block, whole_bytes, MADV_HUGEPAGE);
+}
+
+/* What has room for a large page begins with one. */
+static void *alloc_aligned(struct budget *budget, size_t size_bytes)
+{
+    bool is_large = size_bytes >= LARGE_PAGE_BYTES;
+    void *block;
+    if (switch_refuses() || !budget_take(budget, size_bytes)) return NULL;
+    if (posix_memalign(&block, is_large ? LARGE_PAGE_BYTES : LINE_BYTES, size_bytes) != 0) {
+        budget_give(budget, NULL, size_bytes);
+        return NULL;
+    }
+    if (is_large) advise_large_pages(block, size_bytes);
+    return block;
 }
 
 void *memory_alloc(struct budget *budget, size_t size_bytes)
 {
-    void *block = memory_resize(budget, NULL, 0, size_bytes);
-    if (block != NULL && size_bytes >= LARGE_BYTES) advise_large_pages(block, size_bytes);
-    return block;
+    if (size_bytes >= LARGE_PAGE_BYTES) return alloc_aligned(budget, size_bytes);
+    return memory_resize(budget, NULL, 0, size_bytes);
 }
 
 void *memory_alloc_line(struct budget *budget, size_t size_bytes)
 {
     ASSERT(size_bytes > 0);
-    if (switch_refuses() || !budget_take(budget, size_bytes)) return NULL;
-    void *block =
-        aligned_alloc(LINE_BYTES, (size_bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
-    if (block == NULL) {
-        budget_give(budget, NULL, size_bytes);
-        return NULL;
-    }
-    if (size_bytes >= LARGE_BYTES) advise_large_pages(block, size_bytes);
-    return block;
+    return alloc_aligned(budget, size_bytes);
 }
 
 void *memory_resize(struct budget *budget, void *block, size_t old_bytes, size_t new_bytes)

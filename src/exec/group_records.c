@@ -15,9 +15,9 @@
 
 enum {
     FIRST_SLOTS = 256,
-    /* The first blocks come one by one; then so many at a time, which is enough memory in one piece
-     * for the system to give it in large pages. */
-    SLAB_BLOCKS = 64,
+    /* The first blocks come one by one; then so much at a time, in large pages. */
+    LONE_BLOCKS = 64,
+    SLAB_BYTES = 4 << 20,
     /* A table of so many slots is no longer in the nearest cache: the slots of all rows are asked
      * for together, then the records these name. */
     FAR_SLOTS = 1 << 13,
@@ -78,21 +78,27 @@ bool group_records_init(struct group_records *records, struct group_layout layou
     return records->hashes != NULL && lay_out(records, layout, out_state_offset);
 }
 
-/* How many blocks are allocated together with the one of this number. */
-static size_t slab_blocks(size_t block)
+static size_t block_bytes(const struct group_records *records)
 {
-    return block < SLAB_BLOCKS ? 1 : SLAB_BLOCKS;
+    return GROUP_BLOCK_RECORDS * records->record_size;
+}
+
+/* How many blocks are allocated together with the one of this number. */
+static size_t slab_blocks(const struct group_records *records, size_t block)
+{
+    if (block < LONE_BLOCKS) return 1;
+    return (SLAB_BYTES + block_bytes(records) - 1) / block_bytes(records);
 }
 
 static size_t slab_bytes(const struct group_records *records, size_t block)
 {
-    return slab_blocks(block) * GROUP_BLOCK_RECORDS * records->record_size;
+    return slab_blocks(records, block) * block_bytes(records);
 }
 
 void group_records_done(struct group_records *records)
 {
     struct budget *budget = records->budget;
-    for (size_t i = 0; i < records->block_count; i += slab_blocks(i)) {
+    for (size_t i = 0; i < records->block_count; i += slab_blocks(records, i)) {
         memory_free(budget, records->blocks[i], slab_bytes(records, i));
     }
     memory_free(budget, records->blocks, records->block_capacity * sizeof *records->blocks);
@@ -130,7 +136,7 @@ void group_records_reset(struct group_records *records)
 static bool slab_add(struct group_records *records)
 {
     size_t first = records->block_count;
-    size_t count = slab_blocks(first);
+    size_t count = slab_blocks(records, first);
     if (first + count > records->block_capacity) {
         size_t grown = records->block_capacity == 0 ? 16 : records->block_capacity * 2;
         if (grown < first + count) grown = first + count;
@@ -144,8 +150,7 @@ static bool slab_add(struct group_records *records)
     unsigned char *slab = memory_alloc_line(records->budget, slab_bytes(records, first));
     if (slab == NULL) return false;
     for (size_t i = 0; i < count; i++) {
-        records->blocks[records->block_count++] =
-            slab + i * GROUP_BLOCK_RECORDS * records->record_size;
+        records->blocks[records->block_count++] = slab + i * block_bytes(records);
     }
     return true;
 }
@@ -212,7 +217,8 @@ size_t group_records_need(const struct group_records *records, uint32_t more)
     size_t group_count = (size_t)records->count + more;
     size_t block_count = group_count / GROUP_BLOCK_RECORDS + 1;
     size_t need = 0;
-    for (size_t block = records->block_count; block < block_count; block += slab_blocks(block)) {
+    for (size_t block = records->block_count; block < block_count;
+         block += slab_blocks(records, block)) {
         need += slab_bytes(records, block);
     }
     size_t slot_count = slots_for(group_count);
