@@ -279,6 +279,7 @@ status chunk_scan_begin(struct chunk_scan *scan, const struct chunk *chunk, stru
 {
     scan_reset(scan);
     scan->chunk = *chunk;
+    if (chunk->size == 0) scan->chunk.bytes = ""; /* There may be none to point to. */
     for (uint32_t column = 0; column < scan->column_count; column++) {
         ASSERT(chunk->column_map[column] < chunk->file_columns);
     }
