@@ -159,9 +159,10 @@ static const char *field_of(const char *record, uint32_t column)
 static uint32_t check_narrow_records(const struct table_file *file, const struct chunk_body *body,
                                      const char *records)
 {
-    const char *narrow = body->bytes.bytes;
+    const char *narrow = arena_copy_string(&arena, body->bytes);
     const char *at = records;
-    while (narrow < body->bytes.bytes + body->bytes.size) {
+    assert_non_null(narrow);
+    while (*narrow != '\0') {
         for (uint32_t i = 0; i < body->column_count; i++) {
             const char *was = field_of(at, file->column_map[i]);
             const char *is = field_of(narrow, body->column_map[i]);
