@@ -106,6 +106,14 @@ static status scan_worker_init(struct local_run *run, const struct scan *scan,
     return STATUS_OK;
 }
 
+/* Shards grow at about the same time, and whoever finds one growing waits: so nobody follows
+ * another from shard to shard, each number begins somewhere else, the next one far away. */
+static uint32_t first_shard(uint64_t number, uint32_t shard_count)
+{
+    uint64_t golden = 0x9e3779b9; /* Of 2^32. */
+    return (uint32_t)((number * golden & UINT32_MAX) * shard_count >> 32);
+}
+
 status local_run_flush(struct local_run *run, const struct pipeline *pipeline,
                        struct pipeline_run *pipeline_run, struct batch_identity identity,
                        struct pipeline_output *outputs, struct book_end *sent, struct error *err)
@@ -113,7 +121,9 @@ status local_run_flush(struct local_run *run, const struct pipeline *pipeline,
     uint32_t shard_count = run->folds[pipeline->target].shard_count;
     status result = pipeline_run_flush(pipeline_run, outputs, err);
     bool flushed = result == STATUS_OK;
-    for (uint32_t shard = 0; shard < shard_count; shard++) {
+    uint32_t first = first_shard(identity.number, shard_count);
+    for (uint32_t i = 0; i < shard_count; i++) {
+        uint32_t shard = (first + i) % shard_count;
         if (result == STATUS_OK) {
             result =
                 edge_deliver(&run->edges, pipeline, shard, identity, &outputs[shard], sent, err);
