@@ -31,6 +31,7 @@ enum special { SPECIAL_NAN = 1, SPECIAL_PLUS = 2, SPECIAL_MINUS = 4 };
 
 struct exact_sum_wide {
     uint64_t limbs[EXACT_SUM_LIMBS]; /* Two's complement, lowest first. */
+    uint64_t specials;               /* Which of them came. */
 };
 
 /* Adds (or subtracts) magnitude * 2^bit, modulo the width. */
@@ -68,7 +69,7 @@ static void wide_add_window(struct exact_sum_wide *wide, int128 window)
 
 static struct exact_sum_wide total_of(const struct exact_sum *sum)
 {
-    struct exact_sum_wide total = {{0}};
+    struct exact_sum_wide total = {0};
     if (sum->wide != NULL) total = *sum->wide;
     wide_add_window(&total, exact_sum_window(sum));
     return total;
@@ -78,12 +79,12 @@ bool exact_sum_fits_window(const struct exact_sum *sum, uint64_t *out_low, uint6
 {
     *out_low = sum->window_low;
     *out_high = sum->window_high;
-    if (sum->specials != 0) return false;
     if (LIKELY(sum->wide == NULL)) return true;
+    if (sum->wide->specials != 0) return false;
     /* What was too much at some time may have become less: cut the window out and see whether it
      * was all. */
     struct exact_sum_wide total = total_of(sum);
-    struct exact_sum_wide window = {{0}};
+    struct exact_sum_wide window = {0};
     uint32_t limb = WINDOW_BIT / 64;
     uint32_t shift = WINDOW_BIT % 64;
     for (uint32_t half = 0; half < 2; half++) {
@@ -114,6 +115,13 @@ static bool add_to_window(struct exact_sum *sum, int128 term, struct arena *aren
     return true;
 }
 
+static bool add_special(struct exact_sum *sum, enum special special, struct arena *arena)
+{
+    if (!ensure_wide(sum, arena)) return false;
+    sum->wide->specials |= special;
+    return true;
+}
+
 bool exact_sum_add_slow(struct exact_sum *sum, double value, struct arena *arena)
 {
     uint64_t bits;
@@ -122,8 +130,8 @@ bool exact_sum_add_slow(struct exact_sum *sum, double value, struct arena *arena
     uint32_t exponent = (uint32_t)(bits >> 52 & 0x7ff);
     uint64_t mantissa = bits & 0xfffffffffffffu;
     if (exponent == 0x7ff) {
-        sum->specials |= mantissa != 0 ? SPECIAL_NAN : negative ? SPECIAL_MINUS : SPECIAL_PLUS;
-        return true;
+        enum special infinity = negative ? SPECIAL_MINUS : SPECIAL_PLUS;
+        return add_special(sum, mantissa != 0 ? SPECIAL_NAN : infinity, arena);
     }
     uint32_t bit = 0;
     if (exponent != 0) {
@@ -156,17 +164,18 @@ bool exact_sum_merge(struct exact_sum *into, const struct exact_sum *from, struc
             into->wide->limbs[limb] = (uint64_t)total;
             carry = (uint64_t)(total >> 64);
         }
+        into->wide->specials |= from->wide->specials;
     }
-    into->specials |= from->specials;
     return true;
 }
 
 /* What the specials come to: none, or exactly one of them. */
-static uint32_t specials_of(const struct exact_sum *sum)
+static uint64_t specials_of(const struct exact_sum *sum)
 {
-    if ((sum->specials & SPECIAL_NAN) != 0) return SPECIAL_NAN;
-    if (sum->specials == (SPECIAL_PLUS | SPECIAL_MINUS)) return SPECIAL_NAN;
-    return sum->specials;
+    uint64_t specials = sum->wide == NULL ? 0 : sum->wide->specials;
+    if ((specials & SPECIAL_NAN) != 0) return SPECIAL_NAN;
+    if (specials == (SPECIAL_PLUS | SPECIAL_MINUS)) return SPECIAL_NAN;
+    return specials;
 }
 
 static bool wide_is_negative(const struct exact_sum_wide *wide)
@@ -246,7 +255,7 @@ static double window_round(int128 window)
 
 double exact_sum_round(const struct exact_sum *sum)
 {
-    if (LIKELY(sum->wide == NULL && sum->specials == 0)) return window_round(exact_sum_window(sum));
+    if (LIKELY(sum->wide == NULL)) return window_round(exact_sum_window(sum));
     switch (specials_of(sum)) {
     case SPECIAL_NAN:
         return __builtin_nan("");
@@ -361,7 +370,7 @@ static bool decode_wide(struct exact_sum_wide *wide, const unsigned char *bytes,
     unsigned char sign = last >> 7 != 0 ? 0xff : 0;
     if (digits[0] == 0) return false;
     if (count > 1 && last == sign && ((digits[count - 2] ^ sign) & 0x80) == 0) return false;
-    *wide = (struct exact_sum_wide){{0}};
+    *wide = (struct exact_sum_wide){0};
     for (uint32_t index = first; index < WIDE_BYTES; index++) {
         uint64_t byte = index - first < count ? digits[index - first] : sign;
         wide->limbs[index / 8] |= byte << 8 * (index % 8);
@@ -380,7 +389,7 @@ bool exact_sum_decode(struct exact_sum *sum, const unsigned char *bytes, size_t 
             bytes[0] != SPECIAL_MINUS) {
             return false;
         }
-        decoded.specials = bytes[0];
+        if (bytes[0] != 0 && !add_special(&decoded, bytes[0], arena)) return false;
         *sum = decoded;
         return true;
     }

@@ -36,11 +36,10 @@ enum {
 struct exact_sum {
     uint64_t window_low; /* Two's complement; in halves, to be aligned like any other struct. */
     uint64_t window_high;
-    struct exact_sum_wide *wide; /* NULL until needed; in the arena. */
-    uint32_t specials;
+    struct exact_sum_wide *wide; /* NULL until needed, for infinities and NaN too; in the arena. */
 };
 
-_Static_assert(sizeof(struct exact_sum) <= 32, "groups have many of these");
+_Static_assert(sizeof(struct exact_sum) <= 24, "groups have many of these");
 
 MUST_USE bool exact_sum_add_slow(struct exact_sum *sum, double value, struct arena *arena);
 MUST_USE bool exact_sum_merge(struct exact_sum *into, const struct exact_sum *from,

@@ -344,6 +344,7 @@ static void a_full_arena_leaves_the_sum_as_it_was(void **state)
     assert_true(exact_sum_add(&large, 1e300, &arena));
     unsigned char bytes[EXACT_SUM_BYTES_MAX];
     size_t size = exact_sum_encode(&large, bytes);
+    const unsigned char special[] = {1};
 
     struct arena full;
     arena_init(&full, NULL);
@@ -353,8 +354,10 @@ static void a_full_arena_leaves_the_sum_as_it_was(void **state)
     assert_false(exact_sum_add(&sum, 1e300, &full));
     assert_false(exact_sum_add(&sum, 5e-324, &full));
     assert_false(exact_sum_add(&sum, 0x1p52, &full)); /* The window overflows. */
+    assert_false(exact_sum_add(&sum, __builtin_inf(), &full));
     assert_false(exact_sum_merge(&sum, &large, &full));
     assert_false(exact_sum_decode(&sum, bytes, size, &full));
+    assert_false(exact_sum_decode(&sum, special, sizeof special, &full));
     memory_fail_never();
     assert_true(exact_sum_round(&sum) == 0x1p52);
     arena_done(&full);
