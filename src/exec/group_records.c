@@ -11,6 +11,7 @@
 #include "exec/group_records.h"
 
 #include "base/assert.h"
+#include "base/packed_text.h"
 #include "exec/key_hash.h"
 
 enum {
@@ -33,7 +34,7 @@ enum {
 
 static size_t key_size(uint8_t kind)
 {
-    return kind == TYPE_TEXT ? sizeof(struct text) : sizeof(int64_t);
+    return kind == TYPE_TEXT ? sizeof(struct packed_text) : sizeof(int64_t);
 }
 
 /* A record that is smaller than a line of the cache should not lie in two of them. */
@@ -362,15 +363,24 @@ static bool record_matches(const struct group_records *records, const unsigned c
         if (is_null != (nulls[i] != 0)) return false;
         if (is_null) continue;
         if (records->keys[i].kind == TYPE_TEXT) {
-            struct text text;
-            memcpy(&text, key, sizeof text);
-            if (!text_equal(text, column->texts[row])) return false;
+            struct packed_text wanted = packed_text_of(column->texts[row]);
+            if (!packed_text_equal(key, &wanted)) return false;
         } else {
             int64_t word;
             memcpy(&word, key, sizeof word);
             if (word != group_key_word(column, row)) return false;
         }
     }
+    return true;
+}
+
+static bool text_keep(struct group_records *records, struct text text, struct packed_text *out)
+{
+    if (text.size > PACKED_TEXT_SHORT) {
+        text.bytes = arena_copy_string(&records->texts, text);
+        if (text.bytes == NULL) return false;
+    }
+    *out = packed_text_of(text);
     return true;
 }
 
@@ -385,10 +395,7 @@ static bool record_fill(struct group_records *records, unsigned char *record, ui
         nulls[i] = column_is_null(column, row);
         if (nulls[i]) continue;
         if (records->keys[i].kind == TYPE_TEXT) {
-            struct text text = column->texts[row];
-            text.bytes = arena_copy_string(&records->texts, text);
-            if (text.bytes == NULL) return false;
-            memcpy(key, &text, sizeof text);
+            if (!text_keep(records, column->texts[row], key)) return false;
         } else {
             int64_t word = group_key_word(column, row);
             memcpy(key, &word, sizeof word);
@@ -547,7 +554,7 @@ bool group_records_read(const struct group_records *records, unsigned char *cons
                 column->nulls[j] = 1;
             }
             if (column->type.kind == TYPE_TEXT) {
-                memcpy(&column->texts[j], key, sizeof column->texts[j]);
+                column->texts[j] = packed_text_get((const void *)key);
             } else if (column->type.kind == TYPE_BOOL || column->type.kind == TYPE_NULL) {
                 column->bools[j] = key[0];
             } else {
@@ -568,10 +575,8 @@ int group_records_compare(const struct group_records *records, const unsigned ch
         const unsigned char *key_b = b + records->keys[i].offset;
         int order;
         if (records->keys[i].kind == TYPE_TEXT) {
-            struct text texts[2];
-            memcpy(&texts[0], key_a, sizeof texts[0]);
-            memcpy(&texts[1], key_b, sizeof texts[1]);
-            order = text_compare(texts[0], texts[1]);
+            order = text_compare(packed_text_get((const void *)key_a),
+                                 packed_text_get((const void *)key_b));
         } else {
             int64_t words[2];
             memcpy(&words[0], key_a, sizeof words[0]);

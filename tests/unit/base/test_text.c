@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/packed_text.h"
 #include "base/random.h"
 #include "base/text.h"
 
@@ -214,6 +215,53 @@ static void bytes_of_any_size_are_equal_only_if_all_are(void **state)
     }
 }
 
+/* Each text is alone in its memory: a byte too far would be seen. */
+static void a_packed_text_is_that_text_and_equal_only_to_it(void **state)
+{
+    (void)state;
+    for (uint32_t size = 0; size <= 40; size++) {
+        char *a = malloc((size_t)size + (size == 0));
+        char *b = malloc((size_t)size + (size == 0));
+        assert_true(a != NULL && b != NULL);
+        for (uint32_t i = 0; i < size; i++) {
+            a[i] = b[i] = (char)(200 + i);
+        }
+        struct packed_text packed = packed_text_of((struct text){size == 0 ? NULL : a, size});
+        struct packed_text twin = packed_text_of((struct text){b, size});
+        assert_int_equal(packed_text_size(&packed), size);
+        assert_true(text_equal(packed_text_get(&packed), (struct text){b, size}));
+        assert_true(packed_text_equal(&packed, &twin));
+        for (uint32_t i = 0; i < size; i++) {
+            b[i] = 0;
+            struct packed_text other = packed_text_of((struct text){b, size});
+            struct packed_text shorter = packed_text_of((struct text){a, i});
+            assert_false(packed_text_equal(&packed, &other));
+            assert_false(packed_text_equal(&packed, &shorter));
+            b[i] = a[i];
+        }
+        if (size <= PACKED_TEXT_SHORT) memset(a, 'x', size);
+        assert_true(text_equal(packed_text_get(&packed), (struct text){b, size}));
+        free(a);
+        free(b);
+    }
+}
+
+/* A byte of zero is a byte: the room that a short text leaves is zero too. */
+static void all_small_texts_stay_different_when_packed(void **state)
+{
+    (void)state;
+    static struct small texts[TEXTS];
+    small_texts(texts);
+    for (uint32_t i = 0; i < TEXTS; i++) {
+        struct packed_text packed = packed_text_of(texts[i].text);
+        assert_true(text_equal(packed_text_get(&packed), texts[i].text));
+        for (uint32_t j = 0; j < TEXTS; j++) {
+            struct packed_text other = packed_text_of(texts[j].text);
+            assert_int_equal(packed_text_equal(&packed, &other), i == j);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +271,8 @@ int main(void)
         cmocka_unit_test(typing_errors_are_recognised_and_strangers_are_not),
         cmocka_unit_test(a_text_is_found_where_memmem_finds_it),
         cmocka_unit_test(bytes_of_any_size_are_equal_only_if_all_are),
+        cmocka_unit_test(a_packed_text_is_that_text_and_equal_only_to_it),
+        cmocka_unit_test(all_small_texts_stay_different_when_packed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

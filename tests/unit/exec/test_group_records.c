@@ -332,6 +332,44 @@ static void every_failing_allocation_is_reported_and_a_reset_heals(void **state)
     }
 }
 
+/* Short ones are in the record, long ones beside it: neither is where the row had it. */
+static void texts_of_any_size_are_kept(void **state)
+{
+    (void)state;
+    enum { SIZES = 40 };
+    static const struct field field = {.type = {.kind = TYPE_TEXT}};
+    static const uint32_t column = 0;
+    char bytes[SIZES][SIZES];
+    struct text texts[2 * SIZES];
+    unsigned char *found[2 * SIZES];
+    for (uint32_t i = 0; i < SIZES; i++) {
+        memset(bytes[i], 'k', sizeof bytes[i]);
+        texts[i] = texts[SIZES + i] = (struct text){bytes[i], i};
+    }
+    struct column keys = {.type = field.type, .texts = texts};
+    struct batch batch = {.row_count = 2 * SIZES, .column_count = 1, .columns = &keys};
+    struct group_records records;
+    size_t state_offset;
+    assert_true(group_records_init(&records, (struct group_layout){{&field, 1}, 1, 8}, NULL,
+                                   &state_offset));
+    assert_true(
+        group_records_find(&records, &batch, &column, (struct selection){NULL, 2 * SIZES}, found));
+    assert_int_equal(records.count, SIZES);
+    memset(bytes, 'x', sizeof bytes);
+    struct text kept[SIZES];
+    struct column read = {.type = field.type, .texts = kept};
+    assert_true(group_records_read(&records, found, SIZES, &read, NULL));
+    for (uint32_t i = 0; i < SIZES; i++) {
+        assert_ptr_equal(found[i], found[SIZES + i]);
+        assert_int_equal(kept[i].size, i);
+        for (uint32_t j = 0; j < i; j++) {
+            assert_int_equal(kept[i].bytes[j], 'k');
+        }
+        if (i > 0) assert_true(group_records_compare(&records, found[i], found[i - 1]) > 0);
+    }
+    group_records_done(&records);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +377,7 @@ int main(void)
         cmocka_unit_test(a_window_widens_until_it_would_be_too_large),
         cmocka_unit_test(many_groups_of_a_wide_range_get_a_window),
         cmocka_unit_test(every_failing_allocation_is_reported_and_a_reset_heals),
+        cmocka_unit_test(texts_of_any_size_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
