@@ -91,6 +91,12 @@ KERNEL_TARGET ALWAYS_INLINE uint64_t mask_prefix_xor(uint64_t mask)
     return (uint64_t)_mm_cvtsi128_si64(product);
 }
 
+/* Defined for an empty mask, unlike C's. */
+KERNEL_TARGET ALWAYS_INLINE uint64_t mask_lowest(uint64_t mask)
+{
+    return _tzcnt_u64(mask);
+}
+
 #include "data/csv_kernel_body.h"
 
 KERNEL_DEFINE(avx2);

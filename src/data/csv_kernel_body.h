@@ -6,6 +6,7 @@
  *     struct tally, tally_add                         LFs and quotes of some blocks:
  *     tally_lines, tally_has_quotes                     how many, whether any
  *     mask_prefix_xor                                 bit i is the parity of bits 0..i
+ *     mask_lowest                                     place of the lowest bit; of none: anything
  *
  * and ends with KERNEL_DEFINE(name).
  *
@@ -27,18 +28,6 @@ enum {
      * it is also what is scanned twice when a quote comes unexpected. */
     STRETCH_BLOCKS = 32,
 };
-
-/* 64 for an empty mask. */
-KERNEL_TARGET ALWAYS_INLINE uint32_t mask_lowest(uint64_t mask)
-{
-    return mask == 0 ? 64 : (uint32_t)__builtin_ctzll(mask);
-}
-
-/* Anything for an empty mask. Compilers make a branch of the question whether it is. */
-KERNEL_TARGET ALWAYS_INLINE uint32_t mask_lowest_if_any(uint64_t mask)
-{
-    return (uint32_t)__builtin_ctzll(mask | (uint64_t)1 << 63);
-}
 
 KERNEL_TARGET ALWAYS_INLINE uint32_t mask_count(uint64_t mask)
 {
@@ -84,7 +73,7 @@ KERNEL_TARGET ALWAYS_INLINE uint64_t cursor_advance(struct csv_cursor *cursor, u
 /* Takes the lowest bit out of the mask and returns where it was. */
 KERNEL_TARGET ALWAYS_INLINE uint64_t mask_take_lowest(uint64_t *mask)
 {
-    uint64_t lowest = mask_lowest_if_any(*mask);
+    uint64_t lowest = mask_lowest(*mask);
     *mask &= *mask - 1;
     return lowest;
 }
@@ -117,33 +106,19 @@ KERNEL_TARGET ALWAYS_INLINE uint32_t mask_store(uint32_t *out, uint64_t mask, ui
     return count;
 }
 
-/* What there is to write of a block that has separators outside of quotes. */
+/* The separators of a block that are not in quotes. */
 struct finding {
     uint64_t separators;
-    uint64_t record_ends;
     uint64_t base;
 };
 
-KERNEL_TARGET ALWAYS_INLINE struct finding
-find_in_block(struct csv_cursor *cursor, struct block block, size_t base, size_t size)
-{
-    uint64_t separators = block_separators(block);
-    uint64_t outside = ~cursor_advance(cursor, block_quotes(block), separators, size);
-    return (struct finding){separators & outside, block_lines(block) & outside, base};
-}
-
-KERNEL_TARGET ALWAYS_INLINE void findings_store(struct csv_scan *scan,
-                                                const struct finding *findings, size_t count)
+KERNEL_TARGET ALWAYS_INLINE void finding_store(struct csv_scan *scan, struct finding finding,
+                                               struct block block)
 {
     enum { USUAL = 8 };
-    uint32_t *out = scan->positions + scan->count;
-    uint64_t record_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        out += mask_store(out, findings[i].separators, (uint32_t)findings[i].base, USUAL);
-        record_count += mask_count(findings[i].record_ends);
-    }
-    scan->count = (size_t)(out - scan->positions);
-    scan->record_count += record_count;
+    scan->count += mask_store(scan->positions + scan->count, finding.separators,
+                              (uint32_t)finding.base, USUAL);
+    scan->record_count += mask_count(finding.separators & block_lines(block));
 }
 
 /* With attention to quotes; returns whether there was one. Long fields make many blocks without a
@@ -155,20 +130,28 @@ KERNEL_TARGET static bool index_quoted(struct csv_scan *scan, const char *bytes,
     struct finding findings[STRETCH_BLOCKS];
     size_t count = 0;
     struct tally tally = {0};
+    uint64_t any_quotes = 0;
     struct csv_cursor cursor = scan->cursor; /* In registers. */
     const size_t end = range.start + range.size;
     for (size_t base = range.start; base < end; base += CSV_BLOCK_BYTES) {
         struct block block = block_load(bytes + base);
+        uint64_t separators = block_separators(block);
+        uint64_t quotes = block_quotes(block);
         tally_add(&tally, block);
-        findings[count] = find_in_block(&cursor, block, base, CSV_BLOCK_BYTES);
-        count += findings[count].separators != 0;
+        any_quotes |= quotes;
+        separators &= ~cursor_advance(&cursor, quotes, separators, CSV_BLOCK_BYTES);
+        findings[count] = (struct finding){separators, base};
+        count += separators != 0;
     }
-    scan->cursor = cursor;
-    findings_store(scan, findings, count);
-    scan->line_count += tally_lines(tally);
-    bool has_quotes = tally_has_quotes(tally);
-    scan->has_quotes |= has_quotes;
-    return has_quotes;
+    struct csv_scan found = *scan;
+    for (size_t i = 0; i < count; i++) {
+        finding_store(&found, findings[i], block_load(bytes + findings[i].base));
+    }
+    found.cursor = cursor;
+    found.line_count += tally_lines(tally);
+    found.has_quotes |= any_quotes != 0;
+    *scan = found;
+    return any_quotes != 0;
 }
 
 /* What is left at the end of a chunk, less than a block. */
@@ -176,10 +159,12 @@ KERNEL_TARGET static void index_part(struct csv_scan *scan, const char *bytes,
                                      struct csv_range range)
 {
     struct block block = block_load_part(bytes + range.start, range.size);
-    struct finding finding = find_in_block(&scan->cursor, block, range.start, range.size);
-    findings_store(scan, &finding, 1);
+    uint64_t separators = block_separators(block);
+    uint64_t quotes = block_quotes(block);
+    uint64_t inside = cursor_advance(&scan->cursor, quotes, separators, range.size);
+    finding_store(scan, (struct finding){separators & ~inside, range.start}, block);
     scan->line_count += mask_count(block_lines(block));
-    scan->has_quotes |= block_quotes(block) != 0;
+    scan->has_quotes |= quotes != 0;
 }
 
 /* Without attention to quotes: false, and nothing has happened, when there turns out to be one. */

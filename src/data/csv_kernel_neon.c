@@ -97,6 +97,14 @@ ALWAYS_INLINE uint64_t mask_prefix_xor(uint64_t mask)
     return mask ^ mask << 32;
 }
 
+/* The instructions are defined for an empty mask, the compiler's functions for them are not. */
+ALWAYS_INLINE uint64_t mask_lowest(uint64_t mask)
+{
+    uint64_t lowest;
+    __asm__("rbit %0, %1\n\tclz %0, %0" : "=r"(lowest) : "r"(mask));
+    return lowest;
+}
+
 #include "data/csv_kernel_body.h"
 
 KERNEL_DEFINE(neon);

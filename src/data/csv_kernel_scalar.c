@@ -106,6 +106,11 @@ ALWAYS_INLINE uint64_t mask_prefix_xor(uint64_t mask)
     return mask ^ mask << 32;
 }
 
+ALWAYS_INLINE uint64_t mask_lowest(uint64_t mask)
+{
+    return (uint64_t)__builtin_ctzll(mask | (uint64_t)1 << 63);
+}
+
 #include "data/csv_kernel_body.h"
 
 KERNEL_DEFINE(scalar);
