@@ -30,7 +30,7 @@ enum {
     CHUNK_SCAN_ROWS = 2048,
     /* A chunk is looked at in pieces of about so many bytes: these and the index of them stay in
      * the cache until they have become batches. */
-    CHUNK_PIECE_BYTES = 512 << 10,
+    CHUNK_PIECE_BYTES = 256 << 10,
 };
 
 struct csv_index;
