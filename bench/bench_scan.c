@@ -286,7 +286,8 @@ static uint64_t run_whole(struct micro *micro)
             if (!more) break;
             for (uint32_t column = 0; column < batch.column_count; column++) {
                 if (!state->used[column]) continue;
-                micro_require(chunk_scan_load(state->scan, column, selection, &err), &err);
+                micro_require(chunk_scan_load(state->scan, column, selection, UINT32_MAX, &err),
+                              &err);
             }
             sum += selection.count;
         }

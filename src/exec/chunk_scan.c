@@ -445,8 +445,15 @@ static void scan_load_all(struct chunk_scan *scan, uint32_t column,
     }
 }
 
+/* Even if all that is between the quotes are quotes, half of them are left. */
+static bool is_beyond(struct text raw, uint32_t reach)
+{
+    return raw.size > 2 && (raw.size - 2) / 2 > reach;
+}
+
 static void scan_load_some(struct chunk_scan *scan, uint32_t column,
-                           const struct chunk_fields *fields, struct selection selection)
+                           const struct chunk_fields *fields, struct selection selection,
+                           uint32_t reach)
 {
     struct scan_column *state = &scan->states[column];
     if (state->load_state == LOAD_NONE) memset(state->loaded, 0, scan->row_count);
@@ -454,13 +461,18 @@ static void scan_load_some(struct chunk_scan *scan, uint32_t column,
         uint32_t row = selection_row(selection, i);
         ASSERT(row < scan->row_count);
         if (state->loaded[row] != 0) continue;
+        struct text raw = chunk_field_raw(fields, row);
+        if (is_beyond(raw, reach)) {
+            scan->columns[column].texts[row] = raw;
+            continue;
+        }
         scan_load_row(scan, column, fields, row);
         state->loaded[row] = 1;
     }
 }
 
 status chunk_scan_load(struct chunk_scan *scan, uint32_t column, struct selection selection,
-                       struct error *err)
+                       uint32_t reach, struct error *err)
 {
     ASSERT(column < scan->column_count);
     struct scan_column *state = &scan->states[column];
@@ -469,11 +481,13 @@ status chunk_scan_load(struct chunk_scan *scan, uint32_t column, struct selectio
     }
     ASSERT(scan->used[column]);
     struct chunk_fields fields = scan_fields(scan, column, scan->first_row, scan->row_count);
-    if ((uint64_t)selection.count * LOAD_ALL_FRACTION >= scan->row_count) {
+    /* Without quotes there is nothing to be spared. */
+    bool is_whole = reach == UINT32_MAX || !fields.has_quotes;
+    if (is_whole && (uint64_t)selection.count * LOAD_ALL_FRACTION >= scan->row_count) {
         scan_load_all(scan, column, &fields);
         state->load_state = LOAD_ALL;
     } else {
-        scan_load_some(scan, column, &fields, selection);
+        scan_load_some(scan, column, &fields, selection, reach);
         state->load_state = LOAD_SOME;
     }
     if (scan->memory_failed) return scan_fail_memory(scan, err);

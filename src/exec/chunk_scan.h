@@ -89,10 +89,11 @@ MUST_USE status chunk_scan_next(struct chunk_scan *scan, struct batch *out_batch
                                 struct selection *out_selection, bool *out_more, struct error *err);
 
 /* Makes the values of a used TEXT column valid for these rows, some of those selected in the
- * current batch; for other types, and for rows that have them already, there is nothing to do. Read
- * batch.columns[column] anew afterwards. */
+ * current batch; for other types, and for rows that have them already, there is nothing to do. A
+ * text of more than `reach` bytes may be another one of more than that. Read batch.columns[column]
+ * anew afterwards. */
 MUST_USE status chunk_scan_load(struct chunk_scan *scan, uint32_t column,
-                                struct selection selection, struct error *err);
+                                struct selection selection, uint32_t reach, struct error *err);
 
 /* Complete when next has said that there is no more; valid until the next begin. */
 const struct chunk_tally *chunk_scan_tally(const struct chunk_scan *scan);

@@ -20,9 +20,8 @@
 struct op_run {
     const struct op *op;
     struct eval **evals;
-    const uint32_t *
-        *loads; /* By expression: source columns it reads, as long as these are in sight. */
-    uint32_t *load_counts;
+    struct column_loads
+        *loads; /* By expression; of the source's columns, while these are in sight. */
     struct group_table *groups;
     struct ranker *ranker;
 };
@@ -48,41 +47,19 @@ struct pipeline_run {
 
 /* ---- making ---- */
 
-struct load_list {
-    uint32_t *columns;
-    uint32_t count;
-};
-
-static void note_load(const struct expr *expr, void *context)
-{
-    struct load_list *list = context;
-    if (expr->kind != EXPR_COLUMN) return;
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (list->columns[i] == expr->column) return;
-    }
-    list->columns[list->count++] = expr->column;
-}
-
 static status prepare_exprs(struct pipeline_run *run, struct op_run *op_run, bool at_source,
                             struct error *err)
 {
     const struct op *op = op_run->op;
     op_run->evals = arena_array(&run->arena, struct eval *, op->expr_count + 1);
-    op_run->loads = arena_array(&run->arena, const uint32_t *, op->expr_count + 1);
-    op_run->load_counts = arena_array(&run->arena, uint32_t, op->expr_count + 1);
-    if (op_run->evals == NULL || op_run->loads == NULL || op_run->load_counts == NULL) {
-        return error_memory(err);
-    }
+    op_run->loads = arena_array(&run->arena, struct column_loads, op->expr_count + 1);
+    if (op_run->evals == NULL || op_run->loads == NULL) return error_memory(err);
     const struct schema *input = op == run->pipeline->ops ? &run->pipeline->input : &op[-1].output;
     for (uint32_t i = 0; i < op->expr_count; i++) {
         TRY(eval_create(op->exprs[i], input, &run->arena, &op_run->evals[i], err));
         if (!at_source) continue;
-        struct load_list list = {
-            .columns = arena_array(&run->arena, uint32_t, run->pipeline->input.count + 1)};
-        if (list.columns == NULL) return error_memory(err);
-        expr_visit(op->exprs[i], note_load, &list);
-        op_run->loads[i] = list.columns;
-        op_run->load_counts[i] = list.count;
+        TRY(column_loads_of(op->exprs[i], run->pipeline->input.count, &run->arena,
+                            &op_run->loads[i], err));
     }
     return STATUS_OK;
 }
@@ -215,11 +192,7 @@ static struct eval_context context_of(struct pipeline_run *run)
 static status load_columns(struct pipeline_run *run, const struct op_run *op_run, uint32_t expr,
                            struct selection selection, struct error *err)
 {
-    if (run->loader == NULL) return STATUS_OK;
-    for (uint32_t i = 0; i < op_run->load_counts[expr]; i++) {
-        TRY(run->loader->load(run->loader, op_run->loads[expr][i], selection, err));
-    }
-    return STATUS_OK;
+    return column_loads_run(&op_run->loads[expr], run->loader, selection, err);
 }
 
 /* Leaves out rows that the join after filter and projection would leave out. */

@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "data/column.h"
+#include "exec/column_load.h"
 #include "exec/side_table.h"
 #include "plan/plan.h"
 
@@ -34,12 +35,6 @@ struct finished {
     /* Looked at where few rows become many; either may be NULL. */
     const atomic_bool *stopped;   /* Another thread has failed. */
     const atomic_bool *cancelled; /* The user wants no more. */
-};
-
-/* Fills columns of the source's batches when they are first needed. */
-struct column_loader {
-    status (*load)(struct column_loader *loader, uint32_t column, struct selection selection,
-                   struct error *err);
 };
 
 struct pipeline_counts {

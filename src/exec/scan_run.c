@@ -16,10 +16,10 @@ struct scan_run {
 };
 
 static status load_column(struct column_loader *loader, uint32_t column, struct selection selection,
-                          struct error *err)
+                          uint32_t reach, struct error *err)
 {
     struct scan_run *run = (struct scan_run *)loader;
-    return chunk_scan_load(run->scan, column, selection, err);
+    return chunk_scan_load(run->scan, column, selection, reach, err);
 }
 
 static status scan_run_init(struct scan_run *run, uint32_t *out_culprit, struct error *err)

@@ -16,8 +16,7 @@
 struct filter_node {
     uint32_t parent;
     struct eval *eval;
-    uint32_t *columns; /* That its condition reads. */
-    uint32_t column_count;
+    struct column_loads loads;
     uint32_t *members; /* Pipelines at this node or below. */
     uint32_t member_count;
     uint32_t *rows;
@@ -96,16 +95,6 @@ static const struct expr *most_shared(const struct shared_filter *filter, const 
     return best;
 }
 
-static void note_column(const struct expr *expr, void *context)
-{
-    struct filter_node *node = context;
-    if (expr->kind != EXPR_COLUMN) return;
-    for (uint32_t i = 0; i < node->column_count; i++) {
-        if (node->columns[i] == expr->column) return;
-    }
-    node->columns[node->column_count++] = expr->column;
-}
-
 static status node_add(struct shared_filter *filter, uint32_t parent, const struct expr *expr,
                        struct error *err)
 {
@@ -113,16 +102,13 @@ static status node_add(struct shared_filter *filter, uint32_t parent, const stru
     const struct schema *input = &pipeline_run_plan(filter->options.runs[0])->input;
     *node = (struct filter_node){
         .parent = parent,
-        .columns = arena_array(filter->arena, uint32_t, input->count + 1),
         .members = arena_array(filter->arena, uint32_t, filter->options.run_count + 1),
         .rows = arena_array(filter->arena, uint32_t, PIPELINE_ROWS),
     };
-    if (node->columns == NULL || node->members == NULL || node->rows == NULL) {
-        return error_memory(err);
-    }
+    if (node->members == NULL || node->rows == NULL) return error_memory(err);
     filter->node_count++;
     if (expr == NULL) return STATUS_OK;
-    expr_visit(expr, note_column, node);
+    TRY(column_loads_of(expr, input->count, filter->arena, &node->loads, err));
     return eval_create(expr, input, filter->arena, &node->eval, err);
 }
 
@@ -224,9 +210,7 @@ static status node_run(struct shared_filter *filter, struct filter_node *node,
                                    .arena = &filter->batch_arena,
                                    .malformed = &malformed,
                                    .sentiment = filter->options.finished->sentiment};
-    for (uint32_t i = 0; loader != NULL && i < node->column_count; i++) {
-        TRY(loader->load(loader, node->columns[i], selection, err));
-    }
+    TRY(column_loads_run(&node->loads, loader, selection, err));
     TRY(eval_filter(node->eval, batch, selection, &context, node->rows, &node->left.count, err));
     /* Each of them would have counted the same. */
     for (uint32_t i = 0; malformed > 0 && i < node->member_count; i++) {

@@ -227,6 +227,41 @@ uint32_t expr_cost(const struct expr *expr)
     return cost < COST_MAX ? cost : COST_MAX;
 }
 
+/* Whether the column is, or is not, one of some constants; or NULL. */
+static bool is_recognition(const struct expr *expr, uint32_t column)
+{
+    switch (expr->function) {
+    case FUNCTION_EQUAL:
+    case FUNCTION_NOT_EQUAL:
+    case FUNCTION_IN:
+    case FUNCTION_IS_NULL:
+    case FUNCTION_IS_NOT_NULL:
+        break;
+    default:
+        return false;
+    }
+    for (uint32_t i = 1; i < expr->arg_count; i++) {
+        if (expr->args[i]->kind != EXPR_CONSTANT) return false;
+    }
+    return expr->args[0]->kind == EXPR_COLUMN && expr->args[0]->column == column &&
+           expr->args[0]->type.kind == TYPE_TEXT;
+}
+
+uint32_t expr_reach(const struct expr *expr, uint32_t column)
+{
+    uint32_t reach = 0;
+    if (expr->kind == EXPR_COLUMN && expr->column == column) return UINT32_MAX;
+    if (expr->kind != EXPR_CALL) return 0;
+    bool is_recognised = is_recognition(expr, column);
+    for (uint32_t i = is_recognised ? 1 : 0; i < expr->arg_count; i++) {
+        const struct expr *arg = expr->args[i];
+        uint32_t more = is_recognised && !arg->constant.is_null ? arg->constant.text.size
+                                                                : expr_reach(arg, column);
+        if (more > reach) reach = more;
+    }
+    return reach;
+}
+
 void expr_visit(const struct expr *expr, void (*visit)(const struct expr *, void *), void *context)
 {
     visit(expr, context);

@@ -70,6 +70,9 @@ bool expr_counts(const struct expr *expr);
 bool expr_keeps_its_place(const struct expr *expr);
 /* A rough price per row, for ordering predicates: a number comparison is 1. */
 uint32_t expr_cost(const struct expr *expr);
+/* Texts of this column that have more bytes are all the same to the expression, as those are to
+ * `column = 'text'` that are longer. UINT32_MAX: none are. */
+uint32_t expr_reach(const struct expr *expr, uint32_t column);
 /* Calls visit for every node, parents first. */
 void expr_visit(const struct expr *expr, void (*visit)(const struct expr *, void *), void *context);
 

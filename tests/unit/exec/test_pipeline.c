@@ -602,11 +602,14 @@ struct test_loader {
     const struct batch *truth;
     struct batch *shown; /* Its INTs are wrong until they are loaded. */
     uint32_t loaded_count[INPUT_COLUMNS];
+    bool is_there[INPUT_COLUMNS][40];
 };
 
+/* Beyond what the expression reaches, texts are not what they should be. */
 static status load(struct column_loader *loader, uint32_t column, struct selection selection,
-                   struct error *err)
+                   uint32_t reach, struct error *err)
 {
+    static const char filler[] = "a text that is longer than all those the expressions know";
     struct test_loader *test = (struct test_loader *)loader;
     size_t width = type_width(test->truth->columns[column].type);
     (void)err; /* Nothing to fail. */
@@ -614,6 +617,12 @@ static status load(struct column_loader *loader, uint32_t column, struct selecti
         uint32_t row = selection_row(selection, i);
         memcpy((char *)test->shown->columns[column].data + row * width,
                (char *)test->truth->columns[column].data + row * width, width);
+        bool *is_there = &test->is_there[column][row];
+        *is_there |= test->truth->columns[column].type.kind != TYPE_TEXT ||
+                     test->truth->columns[column].texts[row].size <= reach;
+        if (*is_there) continue;
+        assert_true(reach < sizeof filler - 1);
+        test->shown->columns[column].texts[row] = TEXT_LITERAL(filler);
     }
     test->loaded_count[column] += selection.count;
     return STATUS_OK;

@@ -252,6 +252,39 @@ static void costs_grow_with_the_work(void **state)
     assert_true(expr_cost(call_two(FUNCTION_AND, TYPE(BOOL), like, regexp)) > expr_cost(regexp));
 }
 
+static void expressions_reach_as_far_as_what_they_compare_with(void **state)
+{
+    (void)state;
+    const struct type truth = TYPE(BOOL);
+    const struct expr *t = column(0, TYPE_TEXT);
+    const struct expr *other = column(1, TYPE_TEXT);
+    const struct expr *null = expr_constant(&arena, (struct value){.is_null = true}, TYPE(TEXT));
+    const struct expr *list[] = {t, text("ab"), text("abcde"), null};
+    const struct expr *among = expr_call(&arena, FUNCTION_IN, truth, list, 4);
+    const struct expr *equal = call_two(FUNCTION_EQUAL, truth, t, text("abc"));
+    const struct expr *empty = call_two(FUNCTION_NOT_EQUAL, truth, t, text(""));
+    const struct expr *same = call_two(FUNCTION_EQUAL, truth, t, other);
+    const struct expr *lower = call_one(FUNCTION_LOWER, TYPE(TEXT), t);
+    assert_int_equal(expr_reach(t, 0), UINT32_MAX);
+    assert_int_equal(expr_reach(t, 1), 0);
+    assert_int_equal(expr_reach(equal, 0), 3);
+    assert_int_equal(expr_reach(equal, 1), 0);
+    assert_int_equal(expr_reach(empty, 0), 0);
+    assert_int_equal(expr_reach(among, 0), 5);
+    assert_int_equal(expr_reach(call_one(FUNCTION_IS_NULL, truth, t), 0), 0);
+    assert_int_equal(expr_reach(call_one(FUNCTION_NOT, truth, among), 0), 5);
+    assert_int_equal(expr_reach(call_two(FUNCTION_OR, truth, equal, among), 0), 5);
+    /* Nothing that sees more than whether it is there. */
+    assert_int_equal(expr_reach(same, 0), UINT32_MAX);
+    assert_int_equal(expr_reach(same, 1), UINT32_MAX);
+    assert_int_equal(expr_reach(call_two(FUNCTION_EQUAL, truth, lower, text("abc")), 0),
+                     UINT32_MAX);
+    assert_int_equal(expr_reach(call_two(FUNCTION_LESS, truth, t, text("abc")), 0), UINT32_MAX);
+    assert_int_equal(expr_reach(call_two(FUNCTION_AND, truth, equal, same), 0), UINT32_MAX);
+    const struct expr *mixed[] = {t, text("ab"), other};
+    assert_int_equal(expr_reach(expr_call(&arena, FUNCTION_IN, truth, mixed, 3), 0), UINT32_MAX);
+}
+
 static void count_node(const struct expr *expr, void *context)
 {
     int *counts = context;
@@ -386,6 +419,7 @@ int main(void)
         cmocka_unit_test(what_can_fail_is_known),
         cmocka_unit_test(what_keeps_its_place_is_known),
         cmocka_unit_test(costs_grow_with_the_work),
+        cmocka_unit_test(expressions_reach_as_far_as_what_they_compare_with),
         cmocka_unit_test(visiting_reaches_every_node),
         cmocka_unit_test(arguments_are_copied),
         cmocka_unit_test(full_arena_gives_no_expression),
