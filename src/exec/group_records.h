@@ -1,8 +1,9 @@
 /* group_records.h - from the keys of rows to the records of their groups.
  *
- * A group is a record of fixed size: NULL flags, keys, and room for states, which are the business
- * of whoever uses this; and the hash, unless the keys are a few integers, of which it is made again
- * as quickly. Records never move; they are numbered in the order in which their first rows came.
+ * A group is a record of fixed size: NULL flags, keys (of a long text, where its copy is), and room
+ * for states, which are the business of whoever uses this; and the hash, unless the keys are a few
+ * integers, of which it is made again as quickly. Records never move; they are numbered in the
+ * order in which their first rows came.
  *
  *     init -> (find | add)* -> (reset -> (find | add)*)* -> done
  *

@@ -20,8 +20,7 @@
 struct op_run {
     const struct op *op;
     struct eval **evals;
-    struct column_loads
-        *loads; /* By expression; of the source's columns, while these are in sight. */
+    struct column_loads *loads; /* By expression, while the source's columns are in sight. */
     struct group_table *groups;
     struct ranker *ranker;
 };
