@@ -1,8 +1,8 @@
 /* group_records.c - open addressing over records in blocks, or a window over narrow keys.
  *
  * A slot holds 32 bits of the hash beside the group's number, so that a probe looks at a record
- * only when it is almost certainly the right one. The table doubles at half full; growing reads the
- * hashes from the records.
+ * only when it is almost certainly the right one. The table grows at half full, for which the
+ * hashes are read from the records.
  *
  * Keys that are integers of narrow ranges need neither hash nor comparison: once that shows, a
  * window (key_window.h) takes the slots' place. When a later key would make it too large, the slots
@@ -23,6 +23,9 @@ enum {
      * for together, then the records these name. */
     FAR_SLOTS = 1 << 13,
     SLOTS_AHEAD = 24, /* When growing. */
+    /* Up to so many the slots grow fourfold, then twofold: fresh memory takes time, but of many
+     * megabytes not more should be empty than must be. */
+    QUICK_SLOTS = 1 << 18,
     /* A window is looked for after so many rows, and whenever the slots have doubled. It may have
      * the larger of so many places and so many for each group: most are in the nearest cache, or
      * take about as much memory as records do. */
@@ -177,6 +180,11 @@ static size_t slots_for(size_t group_count)
     return slot_count;
 }
 
+static size_t slots_after(size_t slot_count)
+{
+    return slot_count * (slot_count <= QUICK_SLOTS ? 4 : 2);
+}
+
 /* Puts all groups into so many slots. */
 static bool slots_make(struct group_records *records, size_t slot_count)
 {
@@ -222,7 +230,10 @@ size_t group_records_need(const struct group_records *records, uint32_t more)
          block += slab_blocks(records, block)) {
         need += slab_bytes(records, block);
     }
-    size_t slot_count = slots_for(group_count);
+    size_t slot_count = records->slot_count == 0 ? slots_for(group_count) : records->slot_count;
+    while (slot_count < group_count * 2) {
+        slot_count = slots_after(slot_count);
+    }
     if (slot_count > records->slot_count) need += slot_count * sizeof *records->slots;
     if (takes_window(records)) need += window_limit(group_count) * sizeof *records->window.groups;
     return need;
@@ -422,7 +433,7 @@ static unsigned char *find_or_add(struct group_records *records, uint64_t hash,
     if (!record_fill(records, record, hash, keys, row)) return NULL;
     records->slots[place] = (hash >> 32 << 32) | records->count;
     if ((size_t)records->count * 2 > records->slot_count &&
-        !slots_make(records, records->slot_count * 2)) {
+        !slots_make(records, slots_after(records->slot_count))) {
         return NULL;
     }
     return record;
