@@ -3,8 +3,8 @@
  * Most keys are short. Such a key is compared without going to where its bytes are, which for one
  * of millions of groups is a wait for memory.
  *
- *     size (4 bytes), up to 12 bytes of the text, zeros       short
- *     size (4 bytes), its first 4 bytes, where all of them are     long
+ *     short   size (4 bytes), up to 12 bytes of the text, zeros
+ *     long    size (4 bytes), its first 4 bytes, where all of them are
  *
  * Memory: the bytes of a long text are borrowed; those of a short one are lent for as long as the
  * packed text stays where it is.

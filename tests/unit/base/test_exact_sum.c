@@ -332,6 +332,15 @@ static void infinities_and_nan_are_remembered(void **state)
     assert_true(exact_sum_add(&sum, 1.0, &arena));
     assert_true(exact_sum_add(&sum, inf, &arena));
     assert_int_equal(exact_sum_encode(&sum, bytes), 1);
+
+    /* They come with partial sums too. */
+    struct exact_sum into = {0}, minus = {0};
+    assert_true(exact_sum_add(&into, 2.0, &arena));
+    assert_true(exact_sum_merge(&into, &sum, &arena));
+    assert_true(exact_sum_round(&into) == inf);
+    assert_true(exact_sum_add(&minus, -inf, &arena));
+    assert_true(exact_sum_merge(&into, &minus, &arena));
+    assert_true(__builtin_isnan(exact_sum_round(&into)));
     arena_done(&arena);
 }
 
