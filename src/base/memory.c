@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #ifdef __GLIBC__
@@ -152,6 +153,87 @@ void memory_free(struct budget *budget, void *block, size_t size_bytes)
 {
     if (block == NULL) return;
     free(block);
+    budget_give(budget, NULL, size_bytes);
+}
+
+/* ---- zeroes that grow ---- */
+
+static bool is_mapped(size_t size_bytes)
+{
+    return size_bytes >= LARGE_PAGE_BYTES;
+}
+
+static size_t whole_pages(size_t size_bytes)
+{
+    return (size_bytes + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+}
+
+/* Whole large pages; NULL: there is no more. Large pages can be moved only from one such place to
+ * another. */
+static void *map_pages(size_t size_bytes)
+{
+    size_t mapped_bytes = size_bytes + LARGE_PAGE_BYTES;
+    unsigned char *start =
+        mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED) return NULL;
+    size_t before = -(uintptr_t)start % LARGE_PAGE_BYTES;
+    /* What is too much: if it can't be given back, it is never touched. */
+    if (before > 0) (void)munmap(start, before);
+    (void)munmap(start + before + size_bytes, LARGE_PAGE_BYTES - before);
+    advise_large_pages(start + before, size_bytes);
+    return start + before;
+}
+
+void *memory_alloc_zeroed(struct budget *budget, size_t size_bytes)
+{
+    ASSERT(size_bytes > 0);
+    if (switch_refuses() || !budget_take(budget, size_bytes)) return NULL;
+    void *block =
+        is_mapped(size_bytes) ? map_pages(whole_pages(size_bytes)) : calloc(1, size_bytes);
+    if (block == NULL) budget_give(budget, NULL, size_bytes);
+    return block;
+}
+
+static void *move_pages(void *block, size_t old_bytes, size_t new_bytes)
+{
+    void *place = map_pages(new_bytes);
+    if (place == NULL) return NULL;
+    void *moved = mremap(block, old_bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+    if (moved != MAP_FAILED) return moved;
+    (void)munmap(place, new_bytes); /* Nothing was touched there. */
+    return NULL;
+}
+
+void *memory_grow_zeroed(struct budget *budget, void *block, size_t old_bytes, size_t new_bytes)
+{
+    ASSERT(new_bytes >= old_bytes);
+    if (!is_mapped(old_bytes)) {
+        void *grown = memory_alloc_zeroed(budget, new_bytes);
+        if (grown == NULL) return NULL;
+        memcpy(grown, block, old_bytes);
+        memory_free_zeroed(budget, block, old_bytes);
+        return grown;
+    }
+    if (switch_refuses() || !budget_take(budget, new_bytes - old_bytes)) return NULL;
+    void *grown = move_pages(block, whole_pages(old_bytes), whole_pages(new_bytes));
+    if (grown == NULL) budget_give(budget, NULL, new_bytes - old_bytes);
+    return grown;
+}
+
+size_t memory_grow_need(size_t old_bytes, size_t new_bytes)
+{
+    return is_mapped(old_bytes) ? new_bytes - old_bytes : new_bytes;
+}
+
+void memory_free_zeroed(struct budget *budget, void *block, size_t size_bytes)
+{
+    if (!is_mapped(size_bytes)) {
+        memory_free(budget, block, size_bytes);
+        return;
+    }
+    if (block == NULL) return;
+    /* It fails only where one mapping more, for what is left on both sides, would be too many. */
+    (void)munmap(block, whole_pages(size_bytes));
     budget_give(budget, NULL, size_bytes);
 }
 

@@ -42,6 +42,15 @@ void *memory_alloc_line(struct budget *budget, size_t size_bytes);
 void *memory_resize(struct budget *budget, void *block, size_t old_bytes, size_t new_bytes);
 /* Accepts NULL. `size_bytes` is what was asked for. */
 void memory_free(struct budget *budget, void *block, size_t size_bytes);
+/* A block of zeroes that can grow: what is there keeps its place in it, what is new is zero, and
+ * the old block stays valid on failure. Large ones take over the pages of the old one: nothing is
+ * copied, and only what is new is taken from the budget. */
+void *memory_alloc_zeroed(struct budget *budget, size_t size_bytes);
+void *memory_grow_zeroed(struct budget *budget, void *block, size_t old_bytes, size_t new_bytes);
+/* How much growing takes of the budget until it is done. */
+size_t memory_grow_need(size_t old_bytes, size_t new_bytes);
+/* Accepts NULL. */
+void memory_free_zeroed(struct budget *budget, void *block, size_t size_bytes);
 /* The block is nobody's from now on, as far as the budget (may be NULL) goes: who frees it later
  * names none. */
 void memory_leave(struct budget *budget, size_t size_bytes);

@@ -12,5 +12,7 @@ struct radix_item {
 
 /* Ascending by key; equal keys keep their order. `scratch` has room for `count` items. */
 void radix_sort(struct radix_item *items, struct radix_item *scratch, size_t count);
+/* The same for words that have the key in their upper halves. */
+void radix_sort_upper(uint64_t *words, uint64_t *scratch, size_t count);
 
 #endif

@@ -1,12 +1,8 @@
-/* group_records.c - open addressing over records in blocks, or a window over narrow keys.
- *
- * A slot holds 32 bits of the hash beside the group's number, so that a probe looks at a record
- * only when it is almost certainly the right one. The table grows at half full, for which the
- * hashes are read from the records.
+/* group_records.c - records in blocks, found by slots, or by a window over narrow keys.
  *
  * Keys that are integers of narrow ranges need neither hash nor comparison: once that shows, a
- * window (key_window.h) takes the slots' place. When a later key would make it too large, the slots
- * come back, for good. Which of the two it is can't be told from the records.
+ * window (key_window.h) takes the slots' place (group_slots.h). When a later key would make it too
+ * large, the slots come back, for good. Which of the two it is can't be told from the records.
  */
 #include "exec/group_records.h"
 
@@ -15,17 +11,14 @@
 #include "exec/key_hash.h"
 
 enum {
-    FIRST_SLOTS = 256,
+    LINE_BYTES = 64,
     /* The first blocks come one by one; then so much at a time, in large pages. */
     LONE_BLOCKS = 64,
     SLAB_BYTES = 4 << 20,
     /* A table of so many slots is no longer in the nearest cache: the slots of all rows are asked
      * for together, then the records these name. */
     FAR_SLOTS = 1 << 13,
-    SLOTS_AHEAD = 24, /* When growing. */
-    /* Up to so many the slots grow fourfold, then twofold: fresh memory takes time, but of many
-     * megabytes not more should be empty than must be. */
-    QUICK_SLOTS = 1 << 18,
+    READ_AHEAD = 48, /* Records asked for before they are read. */
     /* A window is looked for after so many rows, and whenever the slots have doubled. It may have
      * the larger of so many places and so many for each group: most are in the nearest cache, or
      * take about as much memory as records do. */
@@ -40,10 +33,10 @@ static size_t key_size(uint8_t kind)
     return kind == TYPE_TEXT ? sizeof(struct packed_text) : sizeof(int64_t);
 }
 
-/* A record that is smaller than a line of the cache should not lie in two of them. */
+/* A record that is about as large as a line of the cache should not lie in two of them. */
 static size_t record_size(size_t size)
 {
-    return size > 32 && size < 64 ? 64 : size;
+    return size > LINE_BYTES / 2 && size < LINE_BYTES ? LINE_BYTES : size;
 }
 
 /* [hash,] a byte per key that is 1 for NULL (padded to 8), keys, states */
@@ -75,11 +68,8 @@ bool group_records_init(struct group_records *records, struct group_layout layou
     arena_init(&records->arena, budget);
     arena_init(&records->texts, budget);
     records->hashes = arena_array(&records->arena, uint64_t, GROUP_SLICE_ROWS);
-    records->slots = memory_alloc(budget, FIRST_SLOTS * sizeof *records->slots);
-    if (records->slots == NULL) return false;
-    records->slot_count = FIRST_SLOTS;
-    memset(records->slots, 0, FIRST_SLOTS * sizeof *records->slots);
-    return records->hashes != NULL && lay_out(records, layout, out_state_offset);
+    return group_slots_init(&records->slots, 0, budget) && records->hashes != NULL &&
+           lay_out(records, layout, out_state_offset);
 }
 
 static size_t block_bytes(const struct group_records *records)
@@ -106,7 +96,7 @@ void group_records_done(struct group_records *records)
         memory_free(budget, records->blocks[i], slab_bytes(records, i));
     }
     memory_free(budget, records->blocks, records->block_capacity * sizeof *records->blocks);
-    memory_free(budget, records->slots, records->slot_count * sizeof *records->slots);
+    group_slots_done(&records->slots, budget);
     key_window_done(&records->window, budget);
     arena_done(&records->arena);
     arena_done(&records->texts);
@@ -128,9 +118,12 @@ void group_records_reset(struct group_records *records)
     if (window->place_count > 0 && !are_few) {
         memset(window->groups, 0, window->place_count * sizeof *window->groups);
     }
-    if (records->slot_count > 0) {
-        memset(records->slots, 0, records->slot_count * sizeof *records->slots);
+    if (window->place_count > 0) {
+        group_slots_done(&records->slots, records->budget);
+    } else {
+        group_slots_clear(&records->slots);
     }
+    records->in_order = false;
     records->count = 0;
     arena_reset(&records->texts);
 }
@@ -161,6 +154,7 @@ static bool slab_add(struct group_records *records)
 
 bool group_records_add(struct group_records *records, unsigned char **out_record)
 {
+    ASSERT(!records->in_order);
     if (records->count == UINT32_MAX - 1) return false;
     if (records->count == records->block_count * GROUP_BLOCK_RECORDS && !slab_add(records)) {
         return false;
@@ -171,41 +165,16 @@ bool group_records_add(struct group_records *records, unsigned char **out_record
     return true;
 }
 
-static size_t slots_for(size_t group_count)
+/* Slots for all groups, with room for so many more; there were none. */
+static bool slots_make(struct group_records *records, uint32_t more)
 {
-    size_t slot_count = FIRST_SLOTS;
-    while (slot_count < group_count * 2) {
-        slot_count *= 2;
-    }
-    return slot_count;
-}
-
-static size_t slots_after(size_t slot_count)
-{
-    return slot_count * (slot_count <= QUICK_SLOTS ? 4 : 2);
-}
-
-/* Puts all groups into so many slots. */
-static bool slots_make(struct group_records *records, size_t slot_count)
-{
-    uint64_t *slots = memory_alloc(records->budget, slot_count * sizeof *slots);
-    if (slots == NULL) return false;
-    memset(slots, 0, slot_count * sizeof *slots);
+    ASSERT(records->slots.count == 0);
+    size_t group_count = (size_t)records->count + more;
+    if (!group_slots_init(&records->slots, group_count, records->budget)) return false;
     for (uint32_t group = 0; group < records->count; group++) {
         uint64_t hash = group_record_hash(records, group_record(records, group));
-        size_t place = hash & (slot_count - 1);
-        if (group + SLOTS_AHEAD < records->count) {
-            uint64_t later = group_record_hash(records, group_record(records, group + SLOTS_AHEAD));
-            __builtin_prefetch(&slots[later & (slot_count - 1)], 1);
-        }
-        while (slots[place] != 0) {
-            place = (place + 1) & (slot_count - 1);
-        }
-        slots[place] = (hash >> 32 << 32) | (group + 1);
+        group_slots_put(&records->slots, group_slot(hash, group));
     }
-    memory_free(records->budget, records->slots, records->slot_count * sizeof *slots);
-    records->slots = slots;
-    records->slot_count = slot_count;
     return true;
 }
 
@@ -230,11 +199,7 @@ size_t group_records_need(const struct group_records *records, uint32_t more)
          block += slab_blocks(records, block)) {
         need += slab_bytes(records, block);
     }
-    size_t slot_count = records->slot_count == 0 ? slots_for(group_count) : records->slot_count;
-    while (slot_count < group_count * 2) {
-        slot_count = slots_after(slot_count);
-    }
-    if (slot_count > records->slot_count) need += slot_count * sizeof *records->slots;
+    need += group_slots_need(&records->slots, group_count);
     if (takes_window(records)) need += window_limit(group_count) * sizeof *records->window.groups;
     return need;
 }
@@ -269,9 +234,7 @@ static bool window_make(struct group_records *records, const struct key_range *r
     for (uint32_t group = 0; group < records->count; group++) {
         *window_entry(&window, group_record(records, group)) = group + 1;
     }
-    memory_free(records->budget, records->slots, records->slot_count * sizeof *records->slots);
-    records->slots = NULL;
-    records->slot_count = 0;
+    group_slots_done(&records->slots, records->budget);
     key_window_done(&records->window, records->budget);
     records->window = window;
     return true;
@@ -307,7 +270,7 @@ static bool window_leave(struct group_records *records, const struct batch *batc
     key_ranges_add(ranges, records->key_count, batch, columns, selection);
     if (!window_make(records, ranges)) return false;
     if (records->window.groups != groups) return true;
-    if (!slots_make(records, slots_for((size_t)records->count + 1))) return false;
+    if (!slots_make(records, 1)) return false;
     key_window_done(&records->window, records->budget);
     records->window_gone = true;
     return true;
@@ -420,23 +383,28 @@ static bool record_fill(struct group_records *records, unsigned char *record, ui
 static unsigned char *find_or_add(struct group_records *records, uint64_t hash,
                                   const struct key_rows *keys, uint32_t row)
 {
-    size_t mask = records->slot_count - 1;
-    size_t place = hash & mask;
-    for (; records->slots[place] != 0; place = (place + 1) & mask) {
-        uint64_t slot = records->slots[place];
-        if (slot >> 32 != hash >> 32) continue;
-        unsigned char *record = group_record(records, (uint32_t)slot - 1);
+    struct group_slots *slots = &records->slots;
+    size_t place = group_slots_home(slots, hash);
+    for (; slots->items[place] != 0; place = group_slots_next(slots, place)) {
+        uint64_t slot = slots->items[place];
+        if (!group_slot_fits(slot, hash)) continue;
+        unsigned char *record = group_record(records, group_slot_group(slot));
         if (record_matches(records, record, keys, row)) return record;
     }
     unsigned char *record;
     if (!group_records_add(records, &record)) return NULL;
     if (!record_fill(records, record, hash, keys, row)) return NULL;
-    records->slots[place] = (hash >> 32 << 32) | records->count;
-    if ((size_t)records->count * 2 > records->slot_count &&
-        !slots_make(records, slots_after(records->slot_count))) {
-        return NULL;
-    }
+    slots->items[place] = group_slot(hash, records->count - 1);
+    bool is_full = (size_t)records->count * 2 > slots->count;
+    if (is_full && !group_slots_grow(slots, records->budget)) return NULL;
     return record;
+}
+
+/* A record that is smaller than a line of the cache may lie in two of them. */
+ALWAYS_INLINE void ask_for_record(const struct group_records *records, const unsigned char *record)
+{
+    __builtin_prefetch(record);
+    if (records->record_size < LINE_BYTES) __builtin_prefetch(record + records->record_size - 1);
 }
 
 /* All slots before the first record: batches are short, and asking a few rows ahead would leave
@@ -444,13 +412,13 @@ static unsigned char *find_or_add(struct group_records *records, uint64_t hash,
 ALWAYS_INLINE void ask_ahead(const struct group_records *records, const uint64_t *hashes,
                              uint32_t count)
 {
-    size_t mask = records->slot_count - 1;
+    const struct group_slots *slots = &records->slots;
     for (uint32_t i = 0; i < count; i++) {
-        __builtin_prefetch(&records->slots[hashes[i] & mask]);
+        __builtin_prefetch(&slots->items[group_slots_home(slots, hashes[i])]);
     }
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t slot = records->slots[hashes[i] & mask];
-        if (slot != 0) __builtin_prefetch(group_record(records, (uint32_t)slot - 1));
+        uint64_t slot = slots->items[group_slots_home(slots, hashes[i])];
+        if (slot != 0) ask_for_record(records, group_record(records, group_slot_group(slot)));
     }
 }
 
@@ -458,14 +426,14 @@ static bool find_in_slots(struct group_records *records, const struct key_rows *
                           struct selection selection, unsigned char **out_records)
 {
     const uint64_t *hashes = records->hashes;
-    size_t slot_count = records->slot_count;
+    size_t slot_count = records->slots.count;
     key_hash(keys->batch, keys->columns, records->key_count, selection, records->hashes);
-    if (records->slot_count > FAR_SLOTS) ask_ahead(records, hashes, selection.count);
+    if (slot_count > FAR_SLOTS) ask_ahead(records, hashes, selection.count);
     for (uint32_t i = 0; i < selection.count; i++) {
         out_records[i] = find_or_add(records, hashes[i], keys, selection_row(selection, i));
         if (out_records[i] == NULL) return false;
     }
-    if (records->slot_count != slot_count) records->window_due = takes_window(records);
+    if (records->slots.count != slot_count) records->window_due = takes_window(records);
     return true;
 }
 
@@ -534,7 +502,7 @@ bool group_records_find(struct group_records *records, const struct batch *batch
                         const uint32_t *key_columns, struct selection selection,
                         unsigned char **out_records)
 {
-    ASSERT(selection.count <= GROUP_SLICE_ROWS);
+    ASSERT(selection.count <= GROUP_SLICE_ROWS && !records->in_order);
     struct key_window *window = &records->window;
     uint32_t places[GROUP_SLICE_ROWS];
     if (takes_window(records) && records->rows_seen < WINDOW_ROWS) {
@@ -559,6 +527,7 @@ bool group_records_read(const struct group_records *records, unsigned char *cons
     for (uint32_t i = 0; i < records->key_count; i++) {
         struct column *column = &columns[i];
         for (uint32_t j = 0; j < count; j++) {
+            if (i == 0 && j + READ_AHEAD < count) ask_for_record(records, from[j + READ_AHEAD]);
             const unsigned char *key = from[j] + records->keys[i].offset;
             if (from[j][records->null_offset + i] != 0) {
                 if (!column_need_nulls(column, count, arena)) return false;
@@ -597,4 +566,57 @@ int group_records_compare(const struct group_records *records, const unsigned ch
         if (order != 0) return order;
     }
     return 0;
+}
+
+/* ---- in order ---- */
+
+size_t group_records_order_need(const struct group_records *records)
+{
+    if (records->window.place_count == 0) return 0;
+    return group_slots_need(&records->slots, records->count);
+}
+
+/* By whole hashes, then by keys. */
+static int slot_compare(const struct group_records *records, uint64_t a, uint64_t b)
+{
+    const unsigned char *record_a = group_record(records, group_slot_group(a));
+    const unsigned char *record_b = group_record(records, group_slot_group(b));
+    uint64_t hash_a = group_record_hash(records, record_a);
+    uint64_t hash_b = group_record_hash(records, record_b);
+    if (hash_a != hash_b) return hash_a < hash_b ? -1 : 1;
+    return group_records_compare(records, record_a, record_b);
+}
+
+/* Some groups whose hashes have one upper half: these are rare, and so few that a plain insertion
+ * puts the rest of the hashes and the keys in order. */
+static void order_equals(const struct group_records *records, uint64_t *slots, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        uint64_t slot = slots[i];
+        size_t place = i;
+        while (place > 0 && slot_compare(records, slots[place - 1], slot) > 0) {
+            slots[place] = slots[place - 1];
+            place--;
+        }
+        slots[place] = slot;
+    }
+}
+
+bool group_records_order(struct group_records *records)
+{
+    if (records->in_order || records->key_count == 0) return true;
+    bool by_window = records->window.place_count > 0;
+    if (by_window && !slots_make(records, 0)) return false;
+    size_t count = group_slots_sort(&records->slots);
+    uint64_t *slots = records->slots.items;
+    ASSERT(count == records->count);
+    for (size_t first = 0, end; first < count; first = end) {
+        end = first + 1;
+        while (end < count && slots[end] >> 32 == slots[first] >> 32) {
+            end++;
+        }
+        order_equals(records, slots + first, end - first);
+    }
+    records->in_order = true;
+    return true;
 }

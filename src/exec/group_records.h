@@ -5,7 +5,7 @@
  * integers, of which it is made again as quickly. Records never move; they are numbered in the
  * order in which their first rows came.
  *
- *     init -> (find | add)* -> (reset -> (find | add)*)* -> done
+ *     init -> (find | add)* [-> order] -> (reset -> (find | add)* [-> order])* -> done
  *
  * Memory: owned, charged to the budget. Threads: one owner.
  * Failure: out of memory, after which only a reset or the end may follow.
@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "data/column.h"
 #include "data/schema.h"
+#include "exec/group_slots.h"
 #include "exec/key_hash.h"
 #include "exec/key_window.h"
 
@@ -38,8 +39,8 @@ struct group_records {
     bool are_words;     /* One to KEY_WINDOW_KEYS keys, integers of any kind. */
     size_t null_offset; /* Of a byte for each key that is 1 for NULL; padded to 8. */
     size_t record_size;
-    uint64_t *slots; /* hash's upper half << 32 | group + 1; 0: free. None beside a window. */
-    size_t slot_count;
+    struct group_slots slots; /* None beside a window, */
+    bool in_order;            /* unless they are in order: then the first `count` are that order. */
     unsigned char **blocks;
     size_t block_capacity;
     size_t block_count;
@@ -74,8 +75,13 @@ MUST_USE bool group_records_find(struct group_records *records, const struct bat
 /* A record without looking: for the one group there is without keys. */
 MUST_USE bool group_records_add(struct group_records *records, unsigned char **out_record);
 
-/* How much adding so many groups may take at most, but for texts. */
+/* Puts the groups in an order that depends on their keys only: that of their hashes, then of the
+ * keys. No more can be found or added until a reset. */
+MUST_USE bool group_records_order(struct group_records *records);
+
+/* How much adding so many groups may take at most, but for texts, and how much ordering takes. */
 size_t group_records_need(const struct group_records *records, uint32_t more);
+size_t group_records_order_need(const struct group_records *records);
 
 /* Reads keys into the first columns, which have room for `count` rows. */
 MUST_USE bool group_records_read(const struct group_records *records, unsigned char *const *from,
@@ -90,6 +96,13 @@ static inline unsigned char *group_record(const struct group_records *records, u
 {
     return records->blocks[group / GROUP_BLOCK_RECORDS] +
            group % GROUP_BLOCK_RECORDS * records->record_size;
+}
+
+/* The same by its place, when they are in order. */
+static inline unsigned char *group_record_at(const struct group_records *records, uint32_t place)
+{
+    if (records->in_order) place = group_slot_group(records->slots.items[place]);
+    return group_record(records, place);
 }
 
 /* Of a record whose keys are words: these stand one after the other behind the bytes for NULL. */

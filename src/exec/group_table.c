@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
-#include "base/radix_sort.h"
 #include "exec/aggregate_state.h"
 #include "exec/group_records.h"
 
@@ -20,11 +19,8 @@ struct group_table {
     struct budget *budget;
     struct group_records groups;
     size_t *state_offsets;
-    uint32_t *state_owners; /* Whose state it is that an aggregate has: its own, or another's. */
-    uint32_t *merge_keys;   /* 0, 1, 2...: keys are the first columns of a partial batch. */
-    uint32_t *order;
-    size_t order_capacity;
-    uint32_t ordered_count;  /* `order` is that of so many groups: all, or it is none. */
+    uint32_t *state_owners;  /* Whose state it is that an aggregate has: its own, or another's. */
+    uint32_t *merge_keys;    /* 0, 1, 2...: keys are the first columns of a partial batch. */
     uint32_t tried_rows;     /* Up to TRIAL_ROWS, */
     bool passes;             /* and whether it takes no more. */
     struct arena arena;      /* Of the table's life. */
@@ -87,7 +83,6 @@ void group_table_destroy(struct group_table *table)
     if (table == NULL) return;
     struct budget *budget = table->budget;
     group_records_done(&table->groups);
-    memory_free(budget, table->order, table->order_capacity * sizeof *table->order);
     arena_done(&table->arena);
     arena_done(&table->scratch);
     memory_free(budget, table, sizeof *table);
@@ -97,7 +92,6 @@ void group_table_reset(struct group_table *table)
 {
     group_records_reset(&table->groups);
     arena_reset(&table->scratch);
-    table->ordered_count = 0;
     table->tried_rows = 0;
     table->passes = false;
 }
@@ -281,94 +275,14 @@ uint32_t group_table_count(const struct group_table *table)
     return table->groups.count;
 }
 
-/* Whether no group came since group_table_order. */
-static bool is_ordered(const struct group_table *table)
-{
-    return table->ordered_count == table->groups.count;
-}
-
-static unsigned char *record_in_order(const struct group_table *table, uint32_t group)
-{
-    return group_record(&table->groups, is_ordered(table) ? table->order[group] : group);
-}
-
 uint64_t group_table_hash(const struct group_table *table, uint32_t group)
 {
-    return group_record_hash(&table->groups, record_in_order(table, group));
-}
-
-/* Equal hashes are rare: a plain insertion puts their keys in order. */
-static void order_equal_hashes(const struct group_table *table, struct radix_item *items,
-                               size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        struct radix_item item = items[i];
-        const unsigned char *record = group_record(&table->groups, (uint32_t)item.value);
-        size_t place = i;
-        while (place > 0 && items[place - 1].key == item.key &&
-               group_records_compare(&table->groups,
-                                     group_record(&table->groups, (uint32_t)items[place - 1].value),
-                                     record) > 0) {
-            items[place] = items[place - 1];
-            place--;
-        }
-        items[place] = item;
-    }
-}
-
-/* Groups whose hashes have one upper half. */
-static void order_run(const struct group_table *table, struct radix_item *items,
-                      struct radix_item *scratch, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const unsigned char *record = group_record(&table->groups, (uint32_t)items[i].value);
-        items[i].key = group_record_hash(&table->groups, record);
-    }
-    radix_sort(items, scratch, count);
-    order_equal_hashes(table, items, count);
-}
-
-/* By the upper halves of the hashes, which takes half the passes and hardly leaves two groups
- * together. */
-static void order_items(const struct group_table *table, struct radix_item *items,
-                        struct radix_item *scratch, size_t count)
-{
-    radix_sort(items, scratch, count);
-    for (size_t first = 0, end; first < count; first = end) {
-        end = first + 1;
-        while (end < count && items[end].key == items[first].key) {
-            end++;
-        }
-        if (end - first > 1) order_run(table, items + first, scratch, end - first);
-    }
+    return group_record_hash(&table->groups, group_record_at(&table->groups, group));
 }
 
 status group_table_order(struct group_table *table, struct error *err)
 {
-    uint32_t count = table->groups.count;
-    if (count == 0) return STATUS_OK;
-    if (table->order_capacity < count) {
-        uint32_t *order =
-            memory_resize(table->budget, table->order, table->order_capacity * sizeof *order,
-                          count * sizeof *order);
-        if (order == NULL) return error_memory(err);
-        table->order = order;
-        table->order_capacity = count;
-    }
-    size_t scratch_bytes = (size_t)count * 2 * sizeof(struct radix_item);
-    struct radix_item *items = memory_alloc(table->budget, scratch_bytes);
-    if (items == NULL) return error_memory(err);
-    for (uint32_t i = 0; i < count; i++) {
-        const unsigned char *record = group_record(&table->groups, i);
-        items[i] = (struct radix_item){group_record_hash(&table->groups, record) >> 32, i};
-    }
-    order_items(table, items, items + count, count);
-    for (uint32_t i = 0; i < count; i++) {
-        table->order[i] = (uint32_t)items[i].value;
-    }
-    memory_free(table->budget, items, scratch_bytes);
-    table->ordered_count = count;
-    return STATUS_OK;
+    return group_records_order(&table->groups) ? STATUS_OK : error_memory(err);
 }
 
 status group_table_read(const struct group_table *table, enum group_form form, uint32_t first,
@@ -381,8 +295,7 @@ status group_table_read(const struct group_table *table, enum group_form form, u
     unsigned char **records = arena_array(arena, unsigned char *, count + 1);
     if (columns == NULL || records == NULL) return error_memory(err);
     for (uint32_t i = 0; i < count; i++) {
-        records[i] = record_in_order(table, first + i);
-        __builtin_prefetch(records[i]);
+        records[i] = group_record_at(&table->groups, first + i);
     }
     for (uint32_t i = 0; i < schema.count; i++) {
         if (!column_init(&columns[i], schema.fields[i].type, count, arena))
@@ -417,5 +330,5 @@ size_t group_table_merge_need(const struct group_table *table, uint32_t row_coun
 
 size_t group_table_order_need(const struct group_table *table)
 {
-    return (size_t)table->groups.count * (sizeof *table->order + 2 * sizeof(struct radix_item));
+    return group_records_order_need(&table->groups);
 }

@@ -49,7 +49,7 @@ size_t group_table_order_need(const struct group_table *table);
 uint32_t group_table_count(const struct group_table *table);
 uint64_t group_table_hash(const struct group_table *table, uint32_t group);
 /* Puts the groups in an order that depends on their keys only (that of their hashes, then of the
- * keys): until the next add or merge, group i is the i-th. */
+ * keys): group i is the i-th, and nothing can be added or merged until a reset. */
 MUST_USE status group_table_order(struct group_table *table, struct error *err);
 
 /* Groups first .. first+count-1 as a batch, borrowed from the table and the arena. */

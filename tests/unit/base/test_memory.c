@@ -154,6 +154,50 @@ static void what_was_there_before_counts_up_to_a_quarter(void **state)
     memory_free(NULL, large, 16 << 20);
 }
 
+/* From bytes to several large pages, in every step from one kind of block to the other. */
+static void zeroes_grow_and_keep_what_is_there(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1,       64,      4096,    1 << 20,       (2 << 20) - 1,
+                                   2 << 20, 3000001, 6 << 20, (6 << 20) + 1, 20 << 20};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    for (size_t first = 0; first < SIZES; first++) {
+        struct budget budget = {.limit_bytes = 48 << 20};
+        size_t size = sizes[first];
+        unsigned char *block = memory_alloc_zeroed(&budget, size);
+        assert_non_null(block);
+        assert_int_equal(block[0], 0);
+        assert_int_equal(block[size - 1], 0);
+        block[size - 1] = (unsigned char)(first + 1);
+        for (size_t i = first + 1; i < SIZES; i++) {
+            budget.peak_bytes = budget.used_bytes;
+            unsigned char *grown = memory_grow_zeroed(&budget, block, size, sizes[i]);
+            assert_non_null(grown);
+            assert_int_equal(budget.peak_bytes, size + memory_grow_need(size, sizes[i]));
+            block = grown;
+            for (size_t at = 0; at < sizes[i]; at++) {
+                if (at == sizes[i - 1] - 1 && at > 0) assert_int_equal(block[at], i);
+                if (at >= size) assert_int_equal(block[at], 0);
+            }
+            size = sizes[i];
+            block[size - 1] = (unsigned char)(i + 1);
+            assert_int_equal(budget.used_bytes, size);
+        }
+        /* What does not fit, or is refused, changes nothing. */
+        assert_null(memory_grow_zeroed(&budget, block, size, 64 << 20));
+        memory_fail_after(0);
+        assert_null(memory_grow_zeroed(&budget, block, size, size + 1));
+        assert_null(memory_alloc_zeroed(&budget, 1));
+        memory_fail_never();
+        assert_int_equal(budget.used_bytes, size);
+        assert_int_equal(block[size - 1], SIZES);
+        memory_free_zeroed(&budget, block, size);
+        assert_int_equal(budget.used_bytes, 0);
+    }
+    memory_free_zeroed(NULL, NULL, 4 << 20);
+    memory_free_zeroed(NULL, NULL, 0);
+}
+
 static void the_switch_lets_exactly_so_many_through(void **state)
 {
     (void)state;
@@ -218,6 +262,7 @@ int main(void)
         cmocka_unit_test(without_a_budget_or_limit_nothing_is_refused),
         cmocka_unit_test(a_budget_may_be_part_of_another),
         cmocka_unit_test(what_was_there_before_counts_up_to_a_quarter),
+        cmocka_unit_test(zeroes_grow_and_keep_what_is_there),
         cmocka_unit_test(the_switch_lets_exactly_so_many_through),
         cmocka_unit_test(threads_share_a_budget_without_losing_a_byte),
     };

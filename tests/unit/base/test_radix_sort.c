@@ -41,6 +41,32 @@ static void check_sort(size_t count, uint64_t mask, struct random *random)
     memory_free(NULL, expected, bytes + 1);
 }
 
+static int compare_words(const void *a, const void *b)
+{
+    const uint64_t *left = a;
+    const uint64_t *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+/* Words whose lower halves are their numbers: by upper halves and stably is by whole words. */
+static void check_sort_upper(size_t count, uint64_t mask, struct random *random)
+{
+    size_t bytes = count * sizeof(uint64_t);
+    uint64_t *words = memory_alloc(NULL, bytes + 1);
+    uint64_t *scratch = memory_alloc(NULL, bytes + 1);
+    uint64_t *expected = memory_alloc(NULL, bytes + 1);
+    assert_true(words != NULL && scratch != NULL && expected != NULL);
+    for (size_t i = 0; i < count; i++) {
+        words[i] = expected[i] = (random_u64(random) & mask) >> 32 << 32 | i;
+    }
+    qsort(expected, count, sizeof *expected, compare_words);
+    radix_sort_upper(words, scratch, count);
+    assert_memory_equal(words, expected, bytes);
+    memory_free(NULL, words, bytes + 1);
+    memory_free(NULL, scratch, bytes + 1);
+    memory_free(NULL, expected, bytes + 1);
+}
+
 static const uint64_t masks[] = {
     0,
     1,
@@ -61,6 +87,7 @@ static void every_small_size_is_sorted_stably(void **state)
     for (size_t count = 0; count <= 300; count++) {
         for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
             check_sort(count, masks[i], &random);
+            check_sort_upper(count, masks[i], &random);
         }
     }
 }
@@ -71,6 +98,7 @@ static void a_hundred_thousand_items_are_sorted_stably(void **state)
     struct random random = {12};
     for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
         check_sort(100000, masks[i], &random);
+        check_sort_upper(100000, masks[i], &random);
     }
 }
 

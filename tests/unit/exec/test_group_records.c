@@ -3,13 +3,14 @@
  * Method: keys are drawn from ranges that move and widen from batch to batch, at the ends of the
  * integers too, with NULLs; there are one to five of them. The model numbers keys in the order in
  * which they first come. Records must be those of the model's numbers, after resets too, while a
- * table goes from slots to a window, to a wider one, and back.
+ * table goes from slots to a window, to a wider one, and back. Then they are put in order.
  */
 #include "unit/test.h"
 
 #include "base/random.h"
 #include "exec/group_records.h"
 #include "exec/key_hash.h"
+#include "unit/exec/key_with_hash.h"
 
 enum { KEYS = 5, ROWS = GROUP_SLICE_ROWS, BUCKETS = 1 << 12, GROUPS = 60000 };
 
@@ -209,6 +210,36 @@ static void check_records(struct scene *scene)
     arena_done(&arena);
 }
 
+/* Every group once, by hash and then by keys; and that they are found again after a reset. */
+static void check_order(struct scene *scene)
+{
+    struct group_records *records = &scene->records;
+    uint32_t count = records->count;
+    bool *seen = test_calloc((size_t)count + 1, sizeof *seen);
+    size_t need = group_records_order_need(records) + scene->budget.used_bytes;
+    scene->budget.peak_bytes = scene->budget.used_bytes;
+    assert_true(group_records_order(records));
+    assert_true(group_records_order(records));
+    assert_true(scene->budget.peak_bytes <= need);
+    for (uint32_t place = 0; place < count; place++) {
+        const unsigned char *record = group_record_at(records, place);
+        uint32_t group = 0;
+        if (records->in_order) group = group_slot_group(records->slots.items[place]);
+        assert_true(group < count && !seen[group]);
+        assert_ptr_equal(record, group_record(records, group));
+        seen[group] = true;
+        if (place == 0) continue;
+        const unsigned char *before = group_record_at(records, place - 1);
+        uint64_t hash = group_record_hash(records, record);
+        uint64_t hash_before = group_record_hash(records, before);
+        assert_true(hash_before <= hash);
+        if (hash_before == hash) assert_true(group_records_compare(records, before, record) < 0);
+    }
+    test_free(seen);
+    scene_reset(scene);
+    scene->found_count = 0;
+}
+
 static struct draw draw_evenly(uint32_t key_count, int64_t lowest, uint64_t width,
                                uint32_t null_percent)
 {
@@ -231,11 +262,10 @@ static void narrow_keys_get_a_window_and_keep_it(void **state)
             for (uint32_t round = 0; round < 3; round++) {
                 find_rows(scene, &draw, 120);
                 check_records(scene);
-                scene_reset(scene);
-                scene->found_count = 0;
+                check_order(scene);
             }
             assert_int_equal(scene->records.window.place_count > 0, key_count <= KEY_WINDOW_KEYS);
-            assert_int_equal(scene->records.slot_count == 0, key_count <= KEY_WINDOW_KEYS);
+            assert_int_equal(scene->records.slots.count == 0, key_count <= KEY_WINDOW_KEYS);
             scene_destroy(scene);
         }
     }
@@ -261,11 +291,11 @@ static void a_window_widens_until_it_would_be_too_large(void **state)
             find_rows(scene, &draw, 4);
             if (step == 10) {
                 check_records(scene);
-                scene_reset(scene);
-                scene->found_count = 0;
+                check_order(scene);
             }
         }
         check_records(scene);
+        check_order(scene);
         assert_true(scene->grown_count > 1);
         assert_int_equal(scene->records.window.place_count, 0);
         assert_true(scene->records.window_gone);
@@ -286,11 +316,51 @@ static void many_groups_of_a_wide_range_get_a_window(void **state)
         assert_true(scene->records.window.place_count > 200000);
         check_records(scene);
         for (uint32_t round = 0; round < 4; round++) {
-            scene_reset(scene);
-            scene->found_count = 0;
+            check_order(scene);
             find_rows(scene, &draw, round % 2 == 0 ? 3 : 300);
             check_records(scene);
         }
+        scene_destroy(scene);
+    }
+}
+
+/* Of three kinds: any hashes; such as begin with the same bits, as a shard has them; and such that
+ * have few upper halves. */
+static int64_t nth_key(uint64_t number, uint32_t kind)
+{
+    uint64_t hash = (number + 1) * 0x9e3779b97f4a7c15u;
+    if (kind == 1) hash = hash >> 8 | (uint64_t)0xa5 << 56;
+    if (kind == 2) hash = hash >> 32 | (number % 500) << 32;
+    return key_with_hash(hash);
+}
+
+/* The slots grow to several megabytes, in place, and every group is found again. */
+static void many_groups_are_found_after_growing(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {400000, 300000, 3000};
+    for (uint32_t kind = 0; kind < 3; kind++) {
+        struct scene *scene = scene_create(1, 1);
+        uint32_t count = counts[kind];
+        for (uint32_t round = 0; round < 2; round++) {
+            for (uint32_t first = 0; first < count; first += ROWS) {
+                uint32_t rows = count - first < ROWS ? count - first : ROWS;
+                unsigned char *found[ROWS];
+                for (uint32_t i = 0; i < rows; i++) {
+                    scene->words[0][i] = nth_key(first + i, kind);
+                }
+                scene->columns[0] =
+                    (struct column){.type = fields[0].type, .ints = scene->words[0]};
+                struct batch batch = {rows, 1, scene->columns};
+                assert_true(group_records_find(&scene->records, &batch, key_columns,
+                                               (struct selection){NULL, rows}, found));
+                for (uint32_t i = 0; i < rows; i++) {
+                    assert_ptr_equal(found[i], group_record(&scene->records, first + i));
+                }
+            }
+            assert_int_equal(scene->records.count, count);
+        }
+        check_order(scene);
         scene_destroy(scene);
     }
 }
@@ -303,6 +373,11 @@ static bool play(struct scene *scene)
         if (i == 80) draw.width[1] = 0;
         draw_rows(scene, &draw);
         if (!find_drawn(scene, ROWS, true)) return false;
+        if (i == 75) {
+            if (!group_records_order(&scene->records)) return false;
+            scene_reset(scene);
+            scene->found_count = 0;
+        }
     }
     return true;
 }
@@ -376,6 +451,7 @@ int main(void)
         cmocka_unit_test(narrow_keys_get_a_window_and_keep_it),
         cmocka_unit_test(a_window_widens_until_it_would_be_too_large),
         cmocka_unit_test(many_groups_of_a_wide_range_get_a_window),
+        cmocka_unit_test(many_groups_are_found_after_growing),
         cmocka_unit_test(every_failing_allocation_is_reported_and_a_reset_heals),
         cmocka_unit_test(texts_of_any_size_are_kept),
     };

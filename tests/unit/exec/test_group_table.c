@@ -10,6 +10,7 @@
 
 #include "exec/group_table.h"
 #include "exec/key_hash.h"
+#include "unit/exec/key_with_hash.h"
 #include "unit/exec/make_grouping.h"
 #include "wire/batch_codec.h"
 
@@ -352,37 +353,6 @@ static void a_lifted_row_is_the_partial_state_of_that_row_alone(void **state)
     }
 }
 
-static void groups_that_come_after_ordering_are_read_too(void **state)
-{
-    (void)state;
-    struct random random = {4};
-    struct arena arena = {0};
-    struct random_rows rows = {.random = &random, .arena = &arena, .domain = 1000};
-    struct batch batch = grouped_rows(&rows, 600);
-    struct made_grouping made;
-    grouped_keys(&made, 1 << 1);
-    grouped_aggregate(&made, AGGREGATE_COUNT_ROWS, 0, 0);
-    struct group_table *table = create(&made, NULL);
-    uint32_t *order = random_rows_shuffle(&random, 600, &arena);
-    struct error err;
-    add(table, &batch, order, 300);
-    assert_int_equal(group_table_order(table, &err), STATUS_OK);
-    add(table, &batch, order + 300, 300);
-    struct batch result;
-    struct row_lines expected = {.arena = &arena};
-    struct row_lines seen = {.arena = &arena};
-    uint32_t count = group_table_count(table);
-    assert_int_equal(group_table_read(table, GROUP_RESULT, 0, count, &arena, &result, &err),
-                     STATUS_OK);
-    naive_groups(&made, &batch, &expected);
-    row_lines_add(&seen, &result, (struct selection){NULL, count});
-    row_lines_sort(&expected);
-    row_lines_sort(&seen);
-    assert_true(row_lines_equal(&seen, &expected));
-    group_table_destroy(table);
-    arena_done(&arena);
-}
-
 static void keys_of_one_hash_are_kept_apart_and_in_order(void **state)
 {
     (void)state;
@@ -413,21 +383,6 @@ static void keys_of_one_hash_are_kept_apart_and_in_order(void **state)
         group_table_destroy(table);
     }
     arena_done(&arena);
-}
-
-/* The number that has this hash: the steps of hash_u64, taken back. */
-static int64_t key_with_hash(uint64_t hash)
-{
-    const uint64_t factor = 0xd6e8feb86659fd93u;
-    uint64_t inverse = factor;
-    for (int i = 0; i < 6; i++) {
-        inverse *= 2 - factor * inverse;
-    }
-    for (int i = 0; i < 2; i++) {
-        hash ^= hash >> 32;
-        hash *= inverse;
-    }
-    return (int64_t)(hash ^ hash >> 32);
 }
 
 static void groups_are_ordered_by_whole_hashes(void **state)
@@ -563,7 +518,6 @@ int main(void)
         cmocka_unit_test(a_table_grows_to_many_groups_and_keeps_them_all),
         cmocka_unit_test(groups_added_loosely_are_the_same_once_merged),
         cmocka_unit_test(a_lifted_row_is_the_partial_state_of_that_row_alone),
-        cmocka_unit_test(groups_that_come_after_ordering_are_read_too),
         cmocka_unit_test(keys_of_one_hash_are_kept_apart_and_in_order),
         cmocka_unit_test(groups_are_ordered_by_whole_hashes),
         cmocka_unit_test(sums_fail_exactly_where_the_result_does_not_fit),
