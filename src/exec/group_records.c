@@ -358,11 +358,28 @@ static bool text_keep(struct group_records *records, struct text text, struct pa
     return true;
 }
 
-static bool record_fill(struct group_records *records, unsigned char *record, uint64_t hash,
-                        const struct key_rows *keys, uint32_t row)
+/* A group of keys that are words. */
+static bool record_add_words(struct group_records *records, const struct key_rows *keys,
+                             uint32_t row, unsigned char **out_record)
 {
+    if (!group_records_add(records, out_record)) return false;
+    unsigned char *nulls = *out_record;
+    int64_t *words = (int64_t *)(void *)(nulls + sizeof(uint64_t));
+    for (uint32_t i = 0; i < records->key_count; i++) {
+        const struct column *column = &keys->batch->columns[keys->columns[i]];
+        nulls[i] = column_is_null(column, row);
+        words[i] = nulls[i] != 0 ? 0 : column->ints[row];
+    }
+    return true;
+}
+
+static bool record_add(struct group_records *records, uint64_t hash, const struct key_rows *keys,
+                       uint32_t row, unsigned char **out_record)
+{
+    if (!group_records_add(records, out_record)) return false;
+    unsigned char *record = *out_record;
     unsigned char *nulls = record + records->null_offset;
-    if (!records->are_words) memcpy(record, &hash, sizeof hash);
+    memcpy(record, &hash, sizeof hash);
     for (uint32_t i = 0; i < records->key_count; i++) {
         const struct column *column = &keys->batch->columns[keys->columns[i]];
         void *key = record + records->keys[i].offset;
@@ -392,8 +409,9 @@ static unsigned char *find_or_add(struct group_records *records, uint64_t hash,
         if (record_matches(records, record, keys, row)) return record;
     }
     unsigned char *record;
-    if (!group_records_add(records, &record)) return NULL;
-    if (!record_fill(records, record, hash, keys, row)) return NULL;
+    bool is_added = records->are_words ? record_add_words(records, keys, row, &record)
+                                       : record_add(records, hash, keys, row, &record);
+    if (!is_added) return NULL;
     slots->items[place] = group_slot(hash, records->count - 1);
     bool is_full = (size_t)records->count * 2 > slots->count;
     if (is_full && !group_slots_grow(slots, records->budget)) return NULL;
@@ -461,21 +479,6 @@ static uint32_t window_find(const struct group_records *records, const uint32_t 
         __builtin_prefetch(out_records[i], 1);
     }
     return missed_count;
-}
-
-/* A group of keys that are words. */
-static bool record_add_words(struct group_records *records, const struct key_rows *keys,
-                             uint32_t row, unsigned char **out_record)
-{
-    if (!group_records_add(records, out_record)) return false;
-    unsigned char *nulls = *out_record;
-    int64_t *words = (int64_t *)(void *)(nulls + sizeof(uint64_t));
-    for (uint32_t i = 0; i < records->key_count; i++) {
-        const struct column *column = &keys->batch->columns[keys->columns[i]];
-        nulls[i] = column_is_null(column, row);
-        words[i] = nulls[i] != 0 ? 0 : column->ints[row];
-    }
-    return true;
 }
 
 static bool find_in_window(struct group_records *records, const struct key_rows *keys,
