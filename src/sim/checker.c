@@ -152,7 +152,8 @@ static const struct proportion {
      * some 30 chunks fits into one; so the second death can take what was sent again after the
      * first. */
     [SIM_BROKER_DEATH] = {200, 60, 20},
-    [SIM_PAUSE] = {60, 90, 20},      /* What was delivered to who stands still. */
+    /* What was delivered to who stands still: of three workers two may have most of a job. */
+    [SIM_PAUSE] = {100, 90, 20},
     [SIM_LOST_DISK] = {200, 60, 20}, /* All, for each of two disks. */
 };
 
