@@ -98,7 +98,7 @@ static inline unsigned char *group_record(const struct group_records *records, u
            group % GROUP_BLOCK_RECORDS * records->record_size;
 }
 
-/* The same by its place, when they are in order. */
+/* By its place: in their order once they are put in order, until then as they came. */
 static inline unsigned char *group_record_at(const struct group_records *records, uint32_t place)
 {
     if (records->in_order) place = group_slot_group(records->slots.items[place]);
