@@ -5,8 +5,8 @@
  */
 #include "micro.h"
 
-#include "base/random.h"
-#include "exec/group_table.h"
+#include "engine/base/random.h"
+#include "engine/exec/fold/group_table.h"
 
 enum { ROWS_MIN = 1 << 20 };
 

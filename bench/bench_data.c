@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "engine/base/random.h"
 
 enum { RECORD_BYTES_MAX = 2048, ID_BYTES = 7 };
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "data/csv_kernel.h"
+#include "engine/data/csv_kernel.h"
 
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>

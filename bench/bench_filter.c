@@ -6,7 +6,7 @@
  */
 #include "micro.h"
 
-#include "exec/eval.h"
+#include "engine/exec/expr/eval.h"
 
 enum { BATCHES = 64 };
 

@@ -10,8 +10,8 @@
  */
 #include "micro.h"
 
-#include "exec/key_hash.h"
-#include "exec/side_table.h"
+#include "engine/data/key_hash.h"
+#include "engine/exec/fold/build_side.h"
 
 enum { PROBE_ROWS = 1 << 20 };
 

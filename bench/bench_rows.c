@@ -5,8 +5,8 @@
  */
 #include "micro.h"
 
-#include "base/random.h"
-#include "sql/compile.h"
+#include "engine/base/random.h"
+#include "engine/sql/compile.h"
 
 enum { KEY_BYTES = 7, FIELD_LIMIT = 1 << 20 };
 

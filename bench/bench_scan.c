@@ -15,9 +15,9 @@
 
 #include <string.h>
 
-#include "data/csv_narrow.h"
-#include "data/csv_scan.h"
-#include "exec/chunk_parse.h"
+#include "engine/data/csv_narrow.h"
+#include "engine/data/csv_scan.h"
+#include "engine/exec/scan/chunk_parse.h"
 
 enum { CHUNK_PASSES = 64, FIELD_LIMIT = 1 << 20, TOUCH_BYTES = 128 };
 

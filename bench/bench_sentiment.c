@@ -10,10 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/arena.h"
-#include "base/random.h"
-#include "exec/sentiment.h"
-#include "io/file.h"
+#include "engine/base/arena.h"
+#include "engine/base/random.h"
+#include "engine/exec/expr/sentiment.h"
+#include "engine/file/file.h"
 
 enum { MADE_BYTES = 8 << 20, FILE_LIMIT = 1 << 30, ROUNDS = 15 };
 

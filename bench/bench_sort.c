@@ -2,7 +2,7 @@
  */
 #include "micro.h"
 
-#include "exec/row_sort.h"
+#include "engine/exec/fold/row_sort.h"
 
 enum { ROWS = 1000000, RATINGS = 10 };
 

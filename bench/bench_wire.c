@@ -5,7 +5,7 @@
  */
 #include "micro.h"
 
-#include "wire/batch_codec.h"
+#include "engine/data/batch_codec.h"
 
 enum { BATCHES = 32, BATCH_ROWS = 4096 };
 

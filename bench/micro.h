@@ -18,12 +18,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/error.h"
-#include "data/batch_builder.h"
-#include "data/column.h"
-#include "exec/chunk_scan.h"
-#include "plan/plan.h"
+#include "engine/base/arena.h"
+#include "engine/base/error.h"
+#include "engine/data/batch_builder.h"
+#include "engine/data/column.h"
+#include "engine/exec/scan/chunk_scan.h"
+#include "engine/plan/plan.h"
 
 struct micro_case;
 

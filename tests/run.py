@@ -158,10 +158,11 @@ def run_suite(suite, full):
 
 
 def unit_name(source):
-    """tests/unit/base/test_arena.c is base/arena; the SQL files have a suite of their own name."""
+    """tests/unit/gen/test_gen.c is gen/gen; the SQL files have a suite of their own name."""
     if source.stem == "test_sql_files":
         return "sql"
-    return source.parent.name + "/" + source.stem.removeprefix("test_")
+    room = source.parent.relative_to(ROOT / "tests" / "unit")
+    return f"{room}/{source.stem.removeprefix('test_')}"
 
 
 def fixed_layout():
@@ -246,7 +247,7 @@ def fuzz_suites(full, before):
 def all_suites(full):
     limit_s = FULL_LIMIT_S if full else LIMIT_S
     before = fixed_layout()
-    units = sorted((ROOT / "tests" / "unit").glob("*/test_*.c"))
+    units = sorted((ROOT / "tests" / "unit").rglob("test_*.c"))
     threaded = [path for path in units if THREADED.search(path.read_text(errors="replace"))
                 and (full or path.stem not in SLOW_THREADED)]
     every = [path for path in end_to_end_scripts() if full or not path.stem.endswith("_full")]
@@ -269,7 +270,7 @@ def cross_suites():
     flavour = "cross-" + cross.cpu()
     prefix = f"cross/{cross.cpu()}/"
     root = cross.sysroot()
-    units = [path for path in sorted((ROOT / "tests" / "unit").glob("*/test_*.c"))
+    units = [path for path in sorted((ROOT / "tests" / "unit").rglob("test_*.c"))
              if CROSSED.search(path.stem)]
     scripts = [path for path in
                [*end_to_end_scripts(), *sorted((ROOT / "tests" / "oracle").glob("test_*.py"))]

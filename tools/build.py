@@ -44,8 +44,8 @@ class BuildFailed(Exception):
 def discovered(root=ROOT):
     """Everything whose coming or going changes what is built."""
     patterns = [
-        "src/*/meson.build",
-        "tests/unit/*/test_*.c",
+        "src/**/meson.build",
+        "tests/unit/**/test_*.c",
         "tests/fuzz/fuzz_*.c",
         "docs/man/*",
         "analyses",

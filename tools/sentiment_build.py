@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sentiment_build.py - makes src/exec/sentiment.model from the public data sets, and measures it.
+"""sentiment_build.py - makes src/engine/exec/expr/sentiment.model from the public data sets, and measures it.
 
     sentiment_build.py TRAINER DATA build MODEL      trains on all that may be learnt from
     sentiment_build.py TRAINER DATA check MODEL      the same into a scratch file: are they equal?

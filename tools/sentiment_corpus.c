@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "exec/sentiment_features.h"
-#include "io/file.h"
+#include "engine/base/hash.h"
+#include "engine/exec/expr/sentiment_features.h"
+#include "engine/file/file.h"
 
 enum { FILE_SIZE_MAX = 1 << 30 };
 

@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/error.h"
-#include "base/text.h"
+#include "engine/base/arena.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 
 enum { CORPUS_FILES_MAX = 8 };
 

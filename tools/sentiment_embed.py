@@ -12,7 +12,7 @@ def source(model):
     if magic != b"millsent" or version != 1 or len(model) != HEADER_BYTES + 8 * buckets:
         sys.exit("sentiment_embed.py: this is not a sentiment model of version 1")
     yield "/* sentiment_builtin.c - made by tools/sentiment_embed.py from sentiment.model. */"
-    yield '#include "exec/sentiment_model.h"'
+    yield '#include "engine/exec/expr/sentiment_model.h"'
     yield "static const _Alignas(64) unsigned char buckets[] = {"
     for start in range(HEADER_BYTES, len(model), BYTES_PER_LINE):
         yield "".join(f"{byte}," for byte in model[start : start + BYTES_PER_LINE])

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "engine/base/random.h"
 
 struct fit {
     struct corpus *corpus;

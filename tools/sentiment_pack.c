@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/sentiment_model.h"
+#include "engine/exec/expr/sentiment_model.h"
 
 /* One feature in so many may be heavier than the highest level says. */
 enum { CLIPPED_ONE_IN = 10000 };

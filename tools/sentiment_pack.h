@@ -2,10 +2,10 @@
 #ifndef TOOLS_SENTIMENT_PACK_H
 #define TOOLS_SENTIMENT_PACK_H
 
-#include "base/buf.h"
+#include "engine/base/buf.h"
 #include "sentiment_corpus.h"
 
-/* `out` is the whole file, as exec/sentiment_model.h describes it. */
+/* `out` is the whole file, as engine/exec/expr/sentiment_model.h describes it. */
 MUST_USE status pack_model(struct corpus *corpus, const double *weights, uint32_t bucket_count,
                            struct buf *out, struct error *err);
 

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/sentiment.h"
-#include "io/file.h"
+#include "engine/exec/expr/sentiment.h"
+#include "engine/file/file.h"
 #include "sentiment_corpus.h"
 #include "sentiment_fit.h"
 #include "sentiment_pack.h"

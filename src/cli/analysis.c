@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/options.h"
-#include "io/file.h"
+#include "engine/file/file.h"
 
 enum { PLACES = 3, NAMES_MAX = 64, LIST_SIZE = 1024 };
 

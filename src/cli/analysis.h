@@ -2,8 +2,8 @@
 #ifndef CLI_ANALYSIS_H
 #define CLI_ANALYSIS_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "engine/base/arena.h"
+#include "engine/base/error.h"
 
 /* Names are looked for in $MILLRACE_ANALYSES, beside the tree the program was built in, and under
  * its prefix; what has a slash, or is found nowhere, is a path. The folder must hold tables.sql.

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/analysis.h"
-#include "cli/audit.h"
+#include "cli/audit_report.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"

@@ -11,13 +11,13 @@
 #ifndef CLI_ANSWER_H
 #define CLI_ANSWER_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "engine/base/arena.h"
+#include "engine/base/error.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "node/books.h"
-#include "node/job.h"
+#include "engine/local/audit.h"
+#include "engine/local/job.h"
 
 enum {
     ANSWER_QUERY,

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
-#include "data/print_text.h"
+#include "engine/data/print_text.h"
 
 int command_fail(const struct error *err, bool as_json)
 {

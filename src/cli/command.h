@@ -4,11 +4,11 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/error.h"
+#include "engine/base/arena.h"
+#include "engine/base/buf.h"
+#include "engine/base/error.h"
 #include "cli/options.h"
-#include "node/job.h"
+#include "engine/local/job.h"
 
 /* Exit codes. */
 enum {

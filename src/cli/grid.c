@@ -1,7 +1,7 @@
-/* grid.c - widths, colours and cutting are the business of data/print_table.c. */
+/* grid.c - widths, colours and cutting are the business of engine/data/print_table.c. */
 #include "cli/grid.h"
 
-#include "data/print_table.h"
+#include "engine/data/print_table.h"
 
 enum { PLAIN_TEXT_WIDTH = 40, TERMINAL_TEXT_WIDTH = 20 };
 

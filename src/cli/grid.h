@@ -8,11 +8,11 @@
 #ifndef CLI_GRID_H
 #define CLI_GRID_H
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "engine/base/arena.h"
+#include "engine/base/buf.h"
 #include "cli/terminal.h"
-#include "data/column.h"
-#include "data/schema.h"
+#include "engine/data/column.h"
+#include "engine/data/schema.h"
 
 /* A batch under construction: TEXT and INT columns, filled row by row. */
 struct grid {

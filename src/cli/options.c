@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "base/int128.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "engine/base/assert.h"
+#include "engine/base/int128.h"
+#include "engine/base/number.h"
+#include "engine/base/text.h"
 
 enum { NAMES_MAX = 64, FRACTION_DIGITS_MAX = 9 };
 

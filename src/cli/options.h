@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/error.h"
+#include "engine/base/arena.h"
+#include "engine/base/buf.h"
+#include "engine/base/error.h"
 
 enum { OPTIONS_ARGUMENT_MAX = 64 };
 

@@ -6,12 +6,12 @@
 
 #include <unistd.h>
 
-#include "base/assert.h"
-#include "cli/audit.h"
-#include "data/print_csv.h"
-#include "data/print_json.h"
-#include "data/print_text.h"
-#include "io/file.h"
+#include "engine/base/assert.h"
+#include "cli/audit_report.h"
+#include "engine/data/print_csv.h"
+#include "engine/data/print_json.h"
+#include "engine/data/print_text.h"
+#include "engine/file/file.h"
 
 enum { PENDING_MAX = 256 * 1024 };
 

@@ -17,13 +17,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/error.h"
-#include "data/print_table.h"
-#include "io/output_file.h"
-#include "node/books.h"
-#include "plan/plan.h"
+#include "engine/base/arena.h"
+#include "engine/base/buf.h"
+#include "engine/base/error.h"
+#include "engine/data/print_table.h"
+#include "engine/file/output_file.h"
+#include "engine/local/audit.h"
+#include "engine/plan/plan.h"
 
 enum output_format { OUTPUT_TABLE, OUTPUT_CSV, OUTPUT_JSON, OUTPUT_NDJSON, OUTPUT_FORMATS };
 

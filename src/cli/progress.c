@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "engine/base/buf.h"
 #include "cli/terminal.h"
-#include "io/clock.h"
+#include "engine/file/clock.h"
 
 enum { BAR_WIDTH = 24, BAR_NUMBER_WIDTH = 8, WORDS_SIZE = 256 };
 #define UPDATE_SECONDS 0.1

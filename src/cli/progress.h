@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 struct progress {
     bool enabled; /* Off: all calls do nothing. */

@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "data/print_text.h"
+#include "engine/data/print_text.h"
 
 enum { GUESSED_WIDTH = 120, SAID_MAX = 8192 };
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/error.h"
+#include "engine/base/buf.h"
+#include "engine/base/error.h"
 
 struct terminal {
     bool is_terminal;

@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "base/calendar.h"
-#include "base/hash.h"
+#include "engine/base/assert.h"
+#include "engine/base/calendar.h"
+#include "engine/base/hash.h"
 #include "gen/gen_run.h"
 
 enum { SCALE_UNIT = 1000000 };

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "engine/base/error.h"
 
 struct gen_options {
     const char *analysis;  /* "movies", "coffee" or "memes". */

@@ -6,9 +6,9 @@
  */
 #include <stdio.h>
 
-#include "base/calendar.h"
-#include "base/hash.h"
-#include "base/text.h"
+#include "engine/base/calendar.h"
+#include "engine/base/hash.h"
+#include "engine/base/text.h"
 #include "gen/gen_dirt.h"
 #include "gen/gen_put.h"
 #include "gen/gen_run.h"

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "base/text.h"
+#include "engine/base/assert.h"
+#include "engine/base/text.h"
 #include "gen/gen_put.h"
 #include "gen/gen_writer.h"
 

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#include "base/error.h"
-#include "base/random.h"
+#include "engine/base/error.h"
+#include "engine/base/random.h"
 
 enum { GEN_FIELDS_MAX = 32 };
 

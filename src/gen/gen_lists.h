@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/text.h"
+#include "engine/base/text.h"
 #include "gen/gen_words.h"
 
 struct gen_list {

@@ -3,8 +3,8 @@
  * A post is a number; its id and url follow from it, so comments find their post without a table in
  * memory. Low numbers are popular and get most of the comments.
  */
-#include "base/hash.h"
-#include "base/memory.h"
+#include "engine/base/hash.h"
+#include "engine/base/memory.h"
 #include "gen/gen_dirt.h"
 #include "gen/gen_put.h"
 #include "gen/gen_run.h"

@@ -5,8 +5,8 @@
  * Argentina, and these take turns in partners and years, so that the questions about Argentina have
  * answers even in small data.
  */
-#include "base/hash.h"
-#include "base/memory.h"
+#include "engine/base/hash.h"
+#include "engine/base/memory.h"
 #include "gen/gen_dirt.h"
 #include "gen/gen_put.h"
 #include "gen/gen_run.h"

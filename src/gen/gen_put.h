@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/text.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
 
 extern const char gen_put_decimal_pairs[200]; /* "000102...99" */
 extern const char gen_put_hex_pairs[512];     /* "000102...ff" */

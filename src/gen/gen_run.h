@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "base/error.h"
-#include "base/random.h"
+#include "engine/base/error.h"
+#include "engine/base/random.h"
 #include "gen/gen.h"
 #include "gen/gen_put.h"
 

@@ -1,7 +1,7 @@
 /* gen_words.c - how phrases become names, titles and texts. The lists are in gen_lists.c. */
 #include "gen/gen_words.h"
 
-#include "base/hash.h"
+#include "engine/base/hash.h"
 #include "gen/gen_lists.h"
 #include "gen/gen_put.h"
 #include "gen/gen_run.h"

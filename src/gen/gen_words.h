@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#include "base/random.h"
-#include "base/text.h"
+#include "engine/base/random.h"
+#include "engine/base/text.h"
 
 typedef enum {
     WORDS_FIRST_NAME,

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory.h"
+#include "engine/base/memory.h"
 
 enum {
     KEPT_BYTES = 2,

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/assert.h"
-#include "base/error.h"
+#include "engine/base/assert.h"
+#include "engine/base/error.h"
 #include "gen/gen_run.h"
 
 enum {

@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "base/hash.h"
-#include "wire/api.h"
+#include "engine/base/assert.h"
+#include "engine/base/hash.h"
+#include "cluster/wire/api.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

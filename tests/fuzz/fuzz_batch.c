@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "wire/batch_codec.h"
+#include "engine/base/assert.h"
+#include "engine/data/batch_codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

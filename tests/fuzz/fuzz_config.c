@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "base/memory.h"
-#include "node/cluster_config.h"
-#include "wire/manifest.h"
+#include "engine/base/assert.h"
+#include "engine/base/memory.h"
+#include "cluster/config/cluster_config.h"
+#include "cluster/wire/manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "unit/data/csv_check.h"
-#include "unit/data/csv_narrow_check.h"
+#include "unit/engine/data/csv_check.h"
+#include "unit/engine/data/csv_narrow_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "unit/wire/datagram_seal.h"
-#include "wire/datagram.h"
+#include "engine/base/assert.h"
+#include "unit/cluster/wire/datagram_seal.h"
+#include "cluster/wire/datagram.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "base/hash.h"
-#include "wire/manifest.h"
+#include "engine/base/assert.h"
+#include "engine/base/hash.h"
+#include "cluster/wire/manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

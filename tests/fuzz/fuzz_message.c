@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "wire/message.h"
+#include "engine/base/assert.h"
+#include "cluster/wire/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

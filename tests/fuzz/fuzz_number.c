@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "base/calendar.h"
-#include "base/number.h"
-#include "unit/base/number_model.h"
+#include "engine/base/assert.h"
+#include "engine/base/calendar.h"
+#include "engine/base/number.h"
+#include "unit/engine/base/number_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,13 +8,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/assert.h"
-#include "exec/pipeline.h"
-#include "sql/binder.h"
-#include "sql/explain.h"
-#include "sql/parser.h"
-#include "sql/planner.h"
+#include "engine/base/arena.h"
+#include "engine/base/assert.h"
+#include "engine/exec/pipeline.h"
+#include "engine/sql/binder.h"
+#include "engine/sql/explain.h"
+#include "engine/sql/parser.h"
+#include "engine/sql/planner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/assert.h"
-#include "base/buf.h"
-#include "data/pyliteral.h"
+#include "engine/base/arena.h"
+#include "engine/base/assert.h"
+#include "engine/base/buf.h"
+#include "engine/data/pyliteral.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/literals.h"
-#include "exec/regexp.h"
+#include "engine/exec/expr/literals.h"
+#include "engine/exec/expr/regexp.h"
 
 static void require(bool condition)
 {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "exec/sentiment.h"
+#include "engine/base/assert.h"
+#include "engine/exec/expr/sentiment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

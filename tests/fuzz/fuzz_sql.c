@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/assert.h"
-#include "sql/parser.h"
+#include "engine/base/arena.h"
+#include "engine/base/assert.h"
+#include "engine/sql/parser.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

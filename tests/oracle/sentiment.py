@@ -1,4 +1,4 @@
-"""The mood of a text, by the model in src/exec/sentiment.model.
+"""The mood of a text, by the model in src/engine/exec/expr/sentiment.model.
 
 The rules are those of README.md: what the words of a text are, how they and their pairs are hashed,
 and how the file holds a weight for some of the hashes. Written plainly, to be compared with.
@@ -12,7 +12,7 @@ import struct
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODEL_FILE = os.path.join(HERE, "..", "..", "src", "exec", "sentiment.model")
+MODEL_FILE = os.path.join(HERE, "..", "..", "src", "engine", "exec", "expr", "sentiment.model")
 HEADER = struct.Struct("<8sIIIIQ")
 MASK = (1 << 64) - 1
 

@@ -212,7 +212,7 @@ class Lists(unittest.TestCase):
 
 
 class Sentiment(unittest.TestCase):
-    VECTORS = os.path.join(HERE, "..", "unit", "exec", "sentiment_vectors.tsv")
+    VECTORS = os.path.join(HERE, "..", "unit", "engine", "exec", "expr", "sentiment_vectors.tsv")
 
     def test_the_vectors_have_their_scores(self):
         model = sentiment.load_model(sentiment.MODEL_FILE)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "base/arena.h"
+#include "engine/base/arena.h"
 #include "cli/options.h"
 
 enum { QUERY, THREADS, QUIET, OPTION_COUNT };

@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/hash.h"
-#include "base/memory.h"
+#include "engine/base/buf.h"
+#include "engine/base/hash.h"
+#include "engine/base/memory.h"
 #include "gen/gen.h"
 #include "gen/gen_dirt.h"
 #include "gen/gen_put.h"

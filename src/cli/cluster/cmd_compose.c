@@ -1,0 +1,204 @@
+/* cmd_compose.c - `millrace compose`: the cluster as containers.
+ *
+ * Without --output all goes to stdout, to be looked at. With it everything that docker-compose
+ * needs is put into a folder; a key that is there stays, since nodes may run with it, and so does
+ * what somebody has changed in .env.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cluster/cluster_file.h"
+#include "cli/command.h"
+#include "cli/cluster/compose.h"
+#include "cli/output.h"
+#include "cli/terminal.h"
+#include "engine/file/file.h"
+#include "engine/file/output_file.h"
+#include "cluster/config/cluster_key.h"
+
+enum { COMPOSE_CONFIG, COMPOSE_OUTPUT, COMPOSE_OPTIONS };
+enum { DOCKER_GROUP = 999 }; /* What Debian gives it. */
+
+static const struct option_spec compose_options[COMPOSE_OPTIONS] = {
+    [COMPOSE_CONFIG] = CLUSTER_FILE_OPTION_SPEC,
+    [COMPOSE_OUTPUT] = {"output", "DIR", "write the files there, with all that they need", false,
+                        0},
+};
+
+static const struct command_spec compose_spec = {
+    .name = "compose",
+    .arguments = "-c FILE [--output DIR]",
+    .summary = "write docker-compose files for a cluster, and for its clients",
+    .about =
+        "Two files: system.yml has a container for every node, clients.yml one for whoever asks.\n"
+        "Each begins with the commands to use it by. With --output there are also cluster.ini as\n"
+        "the containers read it, the cluster's key, .env with what belongs to this host (which\n"
+        "stays if it is there), and the folder data. Monitors restart containers by the Engine's\n"
+        "socket. Works with docker-compose 1.27 and later, and docker compose.",
+    .examples = "  millrace compose -c cluster.ini --output deploy\n"
+                "  cd deploy && docker-compose -f system.yml up -d\n",
+    .options = compose_options,
+    .option_count = COMPOSE_OPTIONS,
+};
+
+enum who_reads { EVERYBODY, OWNER };
+
+static status write_file(const char *folder, const char *name, enum who_reads who,
+                         const struct buf *bytes, struct arena *arena, struct error *err)
+{
+    const char *path = file_path(folder, text_of(name), arena);
+    struct output_file file = {0};
+    if (path == NULL || bytes->failed) return error_memory(err);
+    status result = output_file_create(&file, path, arena, err);
+    if (result == STATUS_OK && who == OWNER && fchmod(file.descriptor, S_IRUSR | S_IWUSR) != 0) {
+        result = error_set(err, STATUS_IO, "%.500s: %s", path, strerror(errno));
+    }
+    if (result == STATUS_OK) {
+        result = output_file_write(&file, bytes->bytes, bytes->size, NULL, err);
+    }
+    if (result == STATUS_OK) result = output_file_seal(&file, err);
+    if (result == STATUS_OK) result = output_file_publish(&file, err);
+    output_file_discard(&file);
+    return result;
+}
+
+static status make_folder(const char *base, const char *name, struct arena *arena,
+                          struct error *err)
+{
+    bool made;
+    const char *path = file_path(base, text_of(name), arena);
+    return path == NULL ? error_memory(err) : file_make_folder(path, &made, err);
+}
+
+static status write_environment(const struct cluster_config *config, const char *folder,
+                                struct arena *arena, struct error *err)
+{
+    const char *path = file_path(folder, TEXT_LITERAL(".env"), arena);
+    if (path == NULL) return error_memory(err);
+    if (file_exists(path)) return STATUS_OK;
+    struct stat socket;
+    struct compose_host host = {.project = config->name,
+                                .user = getuid(),
+                                .group = getgid(),
+                                .docker_group = DOCKER_GROUP,
+                                .docker_socket = config->docker_socket};
+    if (stat(config->docker_socket, &socket) == 0) host.docker_group = socket.st_gid;
+    struct buf text = {0};
+    compose_environment(&host, &text);
+    status result = write_file(folder, ".env", EVERYBODY, &text, arena, err);
+    buf_done(&text);
+    return result;
+}
+
+struct files {
+    struct buf system;
+    struct buf clients;
+    struct buf cluster;
+};
+
+/* Passwords of brokers stand in their addresses. */
+static bool has_secrets(const struct cluster_config *config)
+{
+    bool has = config->token != NULL;
+    for (uint32_t i = 0; i < config->broker_count; i++) {
+        has = has || strchr(config->brokers[i], '@') != NULL;
+    }
+    return has;
+}
+
+static status write_all(const struct cluster_config *config, const char *folder,
+                        const struct files *files, struct arena *arena, struct error *err)
+{
+    bool made;
+    TRY(file_make_folder(folder, &made, err));
+    TRY(make_folder(folder, "data", arena, err));
+    TRY(make_folder(folder, "state", arena, err));
+    enum who_reads who = has_secrets(config) ? OWNER : EVERYBODY;
+    TRY(write_file(folder, "cluster.ini", who, &files->cluster, arena, err));
+    TRY(write_file(folder, "system.yml", EVERYBODY, &files->system, arena, err));
+    TRY(write_file(folder, "clients.yml", EVERYBODY, &files->clients, arena, err));
+    TRY(write_environment(config, folder, arena, err));
+    if (config->monitor_count > 0) {
+        const char *key = file_path(folder, TEXT_LITERAL("key"), arena);
+        if (key == NULL) return error_memory(err);
+        TRY(cluster_key_make(key, &made, err));
+    }
+    terminal_say("wrote %s/system.yml, clients.yml, cluster.ini and what they need\n", folder);
+    if (getuid() == 0) {
+        terminal_say("warning: nodes will run as root: change MILLRACE_USER in %s/.env, and the "
+                     "owner of key, data, state and cluster.ini\n",
+                     folder);
+    }
+    terminal_say("start it: cd %s && docker-compose -f system.yml up -d\n", folder);
+    return STATUS_OK;
+}
+
+/* docker-compose reads paths from the folder of its own file. */
+static status find_files(struct cluster_config *config, struct arena *arena, struct error *err)
+{
+    const char **const paths[] = {
+        &config->token_file,      &config->tls_certificate,    &config->tls_key,
+        &config->broker_ca,       &config->broker_certificate, &config->broker_key,
+        &config->sentiment_model,
+    };
+    char whole[PATH_MAX];
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        if (*paths[i] == NULL) continue;
+        if (realpath(*paths[i], whole) == NULL) {
+            return error_set(err, STATUS_INPUT, "%s: %s", *paths[i], strerror(errno));
+        }
+        *paths[i] = arena_copy_string(arena, text_of(whole));
+        if (*paths[i] == NULL) return error_memory(err);
+    }
+    return STATUS_OK;
+}
+
+static status print_all(const struct files *files, struct error *err)
+{
+    const struct {
+        const char *name;
+        const struct buf *bytes;
+    } parts[] = {{"system.yml", &files->system},
+                 {"clients.yml", &files->clients},
+                 {"cluster.ini", &files->cluster}};
+    struct buf out = {0};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        buf_format(&out, "# -------- %s --------\n", parts[i].name);
+        buf_put(&out, parts[i].bytes->bytes, parts[i].bytes->size);
+    }
+    status result = output_to_stdout(&out, NULL, err);
+    buf_done(&out);
+    return result;
+}
+
+static status run(const struct options *options, struct arena *arena, struct error *err)
+{
+    struct cluster_config config;
+    struct text file;
+    const char *folder = options_value(options, COMPOSE_OUTPUT);
+    const char *path = options_value(options, COMPOSE_CONFIG);
+    TRY(cluster_file_read("compose", path, arena, &config, err));
+    TRY(file_read_whole(path, CONFIG_FILE_LIMIT, arena, &file, err));
+    if (folder != NULL) TRY(find_files(&config, arena, err));
+    struct files files = {0};
+    compose_system(&config, &files.system);
+    compose_clients(&config, &files.clients);
+    compose_cluster_file(&config, file, &files.cluster);
+    status result =
+        folder != NULL ? write_all(&config, folder, &files, arena, err) : print_all(&files, err);
+    buf_done(&files.system);
+    buf_done(&files.clients);
+    buf_done(&files.cluster);
+    return result;
+}
+
+static int compose_main(int argc, char *const *argv)
+{
+    return command_simple(&compose_spec, run, argc, argv);
+}
+
+const struct command command_compose = {.spec = &compose_spec, .run = compose_main};

@@ -1,0 +1,54 @@
+/* submission.h - who a job is: its id and owner key, new or from the journal of an earlier life.
+ *
+ *     submission_begin -> (the job runs) -> submission_end
+ *
+ * The journal is there before the first request, so that a client that is killed at any moment can
+ * go on. It is removed when the job has ended, well or not, or was never begun, and kept when it
+ * may still be wanted.
+ *
+ * Memory: all lives in the given arena. Threads: one owner.
+ */
+#ifndef CLI_CLUSTER_SUBMISSION_H
+#define CLI_CLUSTER_SUBMISSION_H
+
+#include "engine/base/arena.h"
+#include "engine/base/error.h"
+#include "cli/cluster/gateways.h"
+#include "engine/local/job.h"
+#include "cluster/node/client_journal.h"
+
+struct submission_options {
+    const char *id; /* As the user gave it; NULL: any. */
+    struct job *job;
+    const struct job_options *job_options;
+    const struct gateways *gateways;
+};
+
+struct submission {
+    const char *id;
+    const char *owner_key;
+    struct journal *journal; /* NULL: there is none; `journal_failure` says why. */
+    struct error journal_failure;
+    bool resumed;
+    const struct client_sent_chunk *sent;
+    uint64_t sent_count;
+};
+
+/* STATUS_USAGE: the journal of that id is of another question, or somebody works with it. */
+MUST_USE status submission_begin(struct submission *submission,
+                                 const struct submission_options *options, struct arena *arena,
+                                 struct error *err);
+/* What came of the job. */
+struct submission_outcome {
+    status result;
+    bool was_taken; /* By some gateway, in this life. */
+};
+/* Whether it can be gone on with later. Accepts a zeroed one. */
+bool submission_end(struct submission *submission, struct submission_outcome outcome);
+
+/* Removes the journal of a job that is wanted no more; false: there is none, or a client that still
+ * runs has it, and will remove it. */
+MUST_USE status submission_forget(const char *id, struct arena *arena, bool *out_removed,
+                                  struct error *err);
+
+#endif

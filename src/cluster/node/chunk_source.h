@@ -1,0 +1,77 @@
+/* chunk_source.h - the files of a job as the chunks that its client sends, in any order and again.
+ *
+ *     chunk_source_create -> chunk_source_read* -> chunk_source_destroy
+ *
+ * A table is cut once, from its first chunk on, however many scans read it. Where each chunk lies
+ * and what its checksum is are kept, so that any chunk can be read again and is the same or an
+ * error. A file that is not what it was when it was opened (size, time, inode) is STATUS_INPUT:
+ * that is looked at before a chunk is read again, and before the last one of a table is given, so
+ * that no end is said about files that changed meanwhile.
+ *
+ * After a failed read only chunk_source_destroy may follow.
+ *
+ * Memory: 36 bytes per chunk; the plan and the files are borrowed for the source's life, and nobody
+ * else may read from these files. Threads: one owner.
+ */
+#ifndef CLUSTER_NODE_CHUNK_SOURCE_H
+#define CLUSTER_NODE_CHUNK_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/base/arena.h"
+#include "engine/base/error.h"
+#include "engine/base/text.h"
+#include "engine/local/table_files.h"
+#include "engine/plan/plan.h"
+#include "cluster/role/event.h"
+
+struct chunk_source;
+
+struct chunk_source_options {
+    const struct plan *plan;
+    struct table_files *files; /* By the plan's tables; open. */
+    uint32_t field_limit;      /* Bytes; bounds records as well. 0: none. */
+};
+
+MUST_USE status chunk_source_create(const struct chunk_source_options *options,
+                                    struct chunk_source **out, struct error *err);
+/* Accepts NULL. The files stay open. */
+void chunk_source_destroy(struct chunk_source *source);
+
+/* Chunk `number` of a scan: its body, which is the caller's to free, and its checksum. Beyond the
+ * last chunk there is none: is_none. */
+MUST_USE status chunk_source_read(struct chunk_source *source, uint32_t scan, uint64_t number,
+                                  struct client_chunk *out, struct error *err);
+
+/* Where the first line of a chunk is. */
+struct chunk_place {
+    uint32_t file;
+    uint64_t first_line; /* 1-based. */
+};
+/* False: it has not been read yet. */
+bool chunk_source_place(const struct chunk_source *source, uint32_t table, uint64_t number,
+                        struct chunk_place *out);
+/* By table, then chunk: how many LF it has; 0 for what has not been read. As books are made. */
+uint32_t *const *chunk_source_line_counts(const struct chunk_source *source);
+
+/* A file as it was when it was opened. */
+struct source_file {
+    uint32_t table;
+    struct text name; /* Relative to the data folder. */
+    uint64_t size;
+    int64_t modified_ns;
+    uint64_t inode;
+};
+
+/* All files, table by table; the array is the arena's, the names are the files'. */
+MUST_USE status chunk_source_files(const struct chunk_source *source, struct arena *arena,
+                                   struct source_file **out, uint32_t *out_count,
+                                   struct error *err);
+/* Whether they are the ones that an earlier life of the client had: STATUS_INPUT names the first
+ * that is not. */
+MUST_USE status chunk_source_match(const struct chunk_source *source,
+                                   const struct source_file *earlier, uint32_t count,
+                                   struct error *err);
+
+#endif

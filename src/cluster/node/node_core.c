@@ -1,0 +1,395 @@
+/* node_core.c - the bus and the mailbox, and the crash points around what goes over the bus. */
+#include "cluster/node/node_core.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "cluster/node/crash_point.h"
+#include "engine/base/hash.h"
+#include "engine/base/memory.h"
+#include "cluster/bus/bus_amqp.h"
+#include "engine/file/clock.h"
+#include "engine/file/file.h"
+#include "cluster/store/secret_file.h"
+#include "cluster/node/service_notify.h"
+#include "cluster/config/cluster_nodes.h"
+#include "cluster/wire/message.h"
+
+enum {
+    LOCK_WAIT_MS = 5000, /* Somebody of our name may be just about to end. */
+    CLOSE_MS = 5000,
+    INBOX_PREFETCH = 256,
+    CONFIRM_WINDOW = 256,
+    BUS_DEADLINE_MS = 10000,
+    VIEWS_MAX = 64,      /* That wait; what is newer is said again. */
+    QUESTION_MS = 15000, /* Longer than anybody waits for an answer. */
+    BROKER_LOOK_MS = 100,
+    URI_LIMIT = 1024
+};
+
+static void tell_trouble(const struct node_core *core, const char *what, const char *why)
+{
+    char text[512];
+    if (core->options.trouble == NULL) return;
+    (void)snprintf(text, sizeof text, "%s (%s); trying again", what, why); /* Cut at the end. */
+    core->options.trouble(core->options.context, text);
+}
+
+/* Roles know nothing of the bus: the same in their words. */
+static void copy_depths(const struct buf *depths, struct buf *out)
+{
+    const struct bus_depth *items = (const struct bus_depth *)(const void *)depths->bytes;
+    for (size_t i = 0; i < depths->size / sizeof *items; i++) {
+        struct queue_depth depth = {.messages = items[i].messages, .consumers = items[i].consumers};
+        (void)snprintf(depth.name, sizeof depth.name, "%.*s", (int)sizeof depth.name - 1,
+                       items[i].name);
+        buf_put(out, &depth, sizeof depth);
+    }
+}
+
+static void heard(struct bus_listener *listener, struct bus_event *bus_event)
+{
+    struct node_core *core = (struct node_core *)listener;
+    struct event event = {.token = bus_event->token, .delivery = bus_event->delivery};
+    switch (bus_event->kind) {
+    case BUS_CONNECTED:
+        event.kind = EVENT_CONNECTED;
+        node_log_say(core->log, SAY_INFO, "event=connected");
+        break;
+    case BUS_DISCONNECTED:
+        event.kind = EVENT_DISCONNECTED;
+        node_log_say(core->log, SAY_WARN, "event=disconnected reason=\"%s\"", bus_event->text);
+        tell_trouble(core, "no broker", bus_event->text);
+        break;
+    case BUS_DELIVERY:
+        event.kind = EVENT_DELIVERY;
+        event.from_work = bus_event->queue == BUS_WORK;
+        event.work = bus_event->work;
+        event.bytes = bus_event->bytes;
+        bus_event->bytes = (struct buf){0};
+        break;
+    case BUS_CONFIRMED:
+        event.kind = EVENT_CONFIRMED;
+        break;
+    case BUS_RETURNED:
+        event.kind = EVENT_RETURNED;
+        node_log_say(core->log, SAY_WARN, "event=returned reason=no-queue");
+        break;
+    case BUS_BLOCKED:
+        node_log_say(core->log, SAY_WARN, "event=broker-blocked");
+        tell_trouble(core, "the broker takes no messages", "its memory or its disk is full");
+        event.kind = EVENT_BLOCKED;
+        event.blocked = true;
+        break;
+    case BUS_UNBLOCKED:
+        node_log_say(core->log, SAY_INFO, "event=broker-unblocked");
+        event.kind = EVENT_BLOCKED;
+        break;
+    case BUS_MEASURED:
+        event.kind = EVENT_MEASURED;
+        copy_depths(&bus_event->bytes, &event.bytes);
+        buf_done(&bus_event->bytes);
+        break;
+    }
+    mailbox_post(core->mailbox, &event);
+}
+
+/* ---- what monitors say, on the heartbeat's thread ---- */
+
+static void on_stop(void *context)
+{
+    struct node_core *core = context;
+    atomic_store(&core->ordered_stop, true);
+}
+
+static void *copy_of(const void *bytes, size_t size)
+{
+    void *copy = memory_alloc(NULL, size);
+    if (copy != NULL) memcpy(copy, bytes, size);
+    return copy;
+}
+
+/* A main loop that is late is not buried under views: there is always another one. What there is no
+ * memory for is lost, as a datagram may be. */
+static void on_view(void *context, const struct view *view)
+{
+    struct node_core *core = context;
+    if (atomic_load(&core->view_count) >= VIEWS_MAX) return;
+    struct event event = {.kind = EVENT_VIEW, .view = copy_of(view, sizeof *view)};
+    if (event.view == NULL) return;
+    atomic_fetch_add(&core->view_count, 1);
+    mailbox_post(core->mailbox, &event);
+}
+
+/* Few, and told only once. */
+static void on_events(void *context, const struct event_list *events)
+{
+    struct node_core *core = context;
+    struct event event = {.kind = EVENT_HAPPENED, .happened = copy_of(events, sizeof *events)};
+    if (event.happened != NULL) mailbox_post(core->mailbox, &event);
+}
+
+void node_core_event_done(struct event *event)
+{
+    memory_free(NULL, (void *)(uintptr_t)event->view, sizeof *event->view);
+    memory_free(NULL, (void *)(uintptr_t)event->happened, sizeof *event->happened);
+    event->view = NULL;
+    event->happened = NULL;
+    buf_done(&event->bytes);
+}
+
+/* ---- starting ---- */
+
+static uint64_t random_word(void)
+{
+    uint64_t word = 0;
+    /* Where there is no randomness, the time does: nothing secret comes of it. */
+    if (getrandom(&word, sizeof word, GRND_NONBLOCK) != sizeof word) word = clock_ms();
+    return hash_combine(word, (uint64_t)clock_wall_ms());
+}
+
+static status start_beating(struct node_core *core, enum node_role role, struct error *err)
+{
+    bool is_gateway = role == NODE_GATEWAY;
+    struct heartbeat_options options = {
+        .config = core->options.config,
+        .name = core->options.name,
+        .role = role,
+        .incarnation = core->incarnation,
+        .log = core->log,
+        .leash = core->leash,
+        .context = core,
+        .stop = on_stop,
+        .view = is_gateway ? on_view : NULL,
+        .events = is_gateway ? on_events : NULL,
+    };
+    return heartbeat_open(&options, &core->heartbeat, err);
+}
+
+status node_core_open(struct node_core *core, const struct node_options *options,
+                      enum node_role role, struct error *err)
+{
+    *core = (struct node_core){
+        .listener = {.event = heard}, .options = *options, .leash = {.folder = options->leash}};
+    memory_keep_freed();
+    struct crash_owner owner = {.node = options->name, .role = node_role_names[role]};
+    TRY(crash_points_arm(getenv("MILLRACE_CRASH"), owner, err));
+    core->folder = cluster_node_folder(options->config, options->name, &core->arena);
+    if (core->folder == NULL) return error_memory(err);
+    TRY(folder_lock_open(core->folder, LOCK_WAIT_MS, &core->lock, err));
+    TRY(node_log_open(core->folder, options->name, options->level, &core->log, err));
+    core->seed = random_word();
+    core->incarnation = (uint64_t)clock_wall_ms();
+    node_log_say(core->log, SAY_INFO, "event=started role=%s incarnation=%llu",
+                 node_role_names[role], (unsigned long long)core->incarnation);
+    TRY(mailbox_create(sizeof(struct event), &core->mailbox, err));
+    return start_beating(core, role, err);
+}
+
+/* A private broker writes down where it answers; it may be starting just now. */
+static status find_broker(struct node_core *core, struct error *err)
+{
+    const struct cluster_config *config = core->options.config;
+    const char *path = file_path(config->data_dir, TEXT_LITERAL("broker/uri"), &core->arena);
+    struct text uri;
+    bool is_told = false;
+    if (path == NULL) return error_memory(err);
+    while (!file_exists(path)) {
+        if (config->monitor_count == 0) {
+            return error_set(
+                err, STATUS_USAGE,
+                "%s says `broker = start`: give --broker URI, start `millrace broker`, "
+                "or let `millrace up` start all",
+                config->path);
+        }
+        if (!is_told) tell_trouble(core, "no broker", "it was not started yet");
+        is_told = true;
+        if (node_core_is_to_stop(core)) {
+            return error_set(err, STATUS_CANCELLED, "stopped while there was no broker");
+        }
+        heartbeat_progress(core->heartbeat);
+        (void)poll(NULL, 0, BROKER_LOOK_MS); /* A signal ends it earlier. */
+    }
+    TRY(secret_file_read(path, URI_LIMIT, &core->arena, &uri, err));
+    core->options.broker = uri.bytes;
+    return STATUS_OK;
+}
+
+status node_core_connect(struct node_core *core, uint32_t work_prefetch, struct error *err)
+{
+    const struct cluster_config *config = core->options.config;
+    uint32_t count = config->gateway_count + config->worker_count;
+    const char **nodes = arena_array(&core->arena, const char *, count + 1);
+    if (nodes == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < config->gateway_count; i++) {
+        nodes[i] = config->gateways[i].name;
+    }
+    for (uint32_t i = 0; i < config->worker_count; i++) {
+        nodes[config->gateway_count + i] = config->workers[i].name;
+    }
+    if (core->options.broker == NULL && config->broker_count == 0) TRY(find_broker(core, err));
+    bool has_broker = core->options.broker != NULL;
+    struct bus_amqp_options options = {
+        .cluster = config->name,
+        .node = core->options.name,
+        .nodes = nodes,
+        .node_count = count,
+        .brokers = has_broker ? &core->options.broker : config->brokers,
+        .broker_count = has_broker ? 1 : config->broker_count,
+        .work_count = config->work_queues,
+        .limits = {.inbox_prefetch = INBOX_PREFETCH,
+                   .work_prefetch = work_prefetch,
+                   .confirm_window = CONFIRM_WINDOW,
+                   .confirm_window_bytes = (uint64_t)64 << 20,
+                   .deadline_ms = BUS_DEADLINE_MS},
+        .ca = config->broker_ca,
+        .certificate = config->broker_certificate,
+        .key = config->broker_key,
+        .queues = config->queues == CONFIG_QUEUES_QUORUM ? BUS_AMQP_QUORUM : BUS_AMQP_TRANSIENT,
+        .seed = core->seed,
+    };
+    return bus_amqp_open(&options, &core->listener, &core->bus, err);
+}
+
+bool node_core_is_to_stop(struct node_core *core)
+{
+    bool by_signal = core->options.stop != NULL && atomic_load(core->options.stop);
+    bool is_free = leash_look(&core->leash, clock_ms());
+    return by_signal || is_free || atomic_load(&core->ordered_stop);
+}
+
+uint32_t node_core_patience(const struct node_core *core, uint32_t usual_ms)
+{
+    return core->leash.is_lost && usual_ms > LEASH_STOP_MS ? LEASH_STOP_MS : usual_ms;
+}
+
+static const char *why_stopped(const struct node_core *core)
+{
+    if (core->leash.is_lost) return "leash-lost";
+    return atomic_load(&core->ordered_stop) ? "ordered" : "signal";
+}
+
+void node_core_tell_stop(struct node_core *core)
+{
+    core->told_stop = true;
+    heartbeat_state(core->heartbeat, BEAT_STOPPING);
+    node_log_say(core->log, SAY_INFO, "event=stopping reason=%s", why_stopped(core));
+    (void)service_notify(SERVICE_STOPPING); /* Most have no supervisor that listens. */
+}
+
+void node_core_take(struct node_core *core, struct event *out_event)
+{
+    uint64_t now_ms = clock_ms();
+    heartbeat_progress(core->heartbeat);
+    if (!core->told_stop && node_core_is_to_stop(core)) {
+        node_core_tell_stop(core);
+        *out_event = (struct event){.kind = EVENT_STOP, .now_ms = now_ms};
+        return;
+    }
+    uint32_t wait_ms = core->next_tick_ms > now_ms ? (uint32_t)(core->next_tick_ms - now_ms) : 0;
+    if (wait_ms == 0 || !mailbox_take(core->mailbox, wait_ms, out_event)) {
+        *out_event = (struct event){.kind = EVENT_TICK};
+        core->next_tick_ms = clock_ms() + NODE_TICK_MS;
+    }
+    out_event->now_ms = clock_ms();
+    if (out_event->kind == EVENT_VIEW) atomic_fetch_sub(&core->view_count, 1);
+    if (out_event->kind == EVENT_CONFIRMED) CRASH_POINT("before-confirm");
+    if (out_event->kind != EVENT_CONNECTED || core->told_ready) return;
+    core->told_ready = true;
+    if (!core->told_stop) heartbeat_state(core->heartbeat, BEAT_UP);
+    if (core->options.ready != NULL) core->options.ready(core->options.context);
+}
+
+/* The byte after the version is the kind of message. */
+static enum message_kind sent_kind(const struct effect *effect)
+{
+    return effect->bytes.size > 1 ? (enum message_kind)effect->bytes.bytes[1] : MESSAGE_KINDS;
+}
+
+static bool is_question(const struct effect *effect)
+{
+    switch (sent_kind(effect)) {
+    case MESSAGE_MANIFEST:
+    case MESSAGE_STORED:
+    case MESSAGE_SYNC:
+    case MESSAGE_STATUS:
+    case MESSAGE_ASK:
+    case MESSAGE_FETCH:
+    case MESSAGE_RESULT:
+    case MESSAGE_LIST:
+    case MESSAGE_JOBS:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void carry_send(struct node_core *core, struct effect *effect)
+{
+    enum message_kind kind = sent_kind(effect);
+    bool is_emission = kind == MESSAGE_LANE_END;
+    bool is_result = kind == MESSAGE_RESULT;
+    if (is_emission) CRASH_POINT("before-emit");
+    if (is_result) CRASH_POINT("before-result");
+    CRASH_POINT("before-publish");
+    /* Questions and answers that nobody waits for any more only fill the inbox of who is away. */
+    struct bus_address to = {.expires_ms = is_question(effect) ? QUESTION_MS : 0,
+                             .kind = effect->to[0] == '\0' ? BUS_WORK : BUS_INBOX,
+                             .node = text_of(effect->to),
+                             .work = effect->work};
+    bus_send(core->bus, &to, &effect->bytes, effect->token);
+    CRASH_POINT("after-publish");
+    if (is_emission) CRASH_POINT("after-emit");
+    if (is_result) CRASH_POINT("after-result");
+}
+
+bool node_core_carry(struct node_core *core, struct effect *effect)
+{
+    switch (effect->kind) {
+    case EFFECT_SEND:
+        carry_send(core, effect);
+        return true;
+    case EFFECT_REVOKE:
+        bus_revoke(core->bus, effect->token);
+        return true;
+    case EFFECT_ACK:
+        CRASH_POINT("before-acknowledge");
+        bus_acknowledge(core->bus, effect->delivery);
+        CRASH_POINT("after-acknowledge");
+        return true;
+    case EFFECT_WORK:
+        bus_work(core->bus, effect->yes);
+        return true;
+    case EFFECT_MEASURE:
+        bus_measure(core->bus);
+        return true;
+    case EFFECT_SAY:
+        node_log_say(core->log, effect->level, "%.*s", (int)effect->bytes.size,
+                     (const char *)effect->bytes.bytes);
+        return true;
+    default:
+        return false;
+    }
+}
+
+status node_core_close(struct node_core *core, status result)
+{
+    bool is_planned = core->log != NULL && node_core_is_to_stop(core);
+    if (is_planned && result == STATUS_CANCELLED) result = STATUS_OK;
+    bus_close(core->bus, node_core_patience(core, CLOSE_MS));
+    heartbeat_close(core->heartbeat,
+                    is_planned && result == STATUS_OK ? HEARTBEAT_PLANNED : HEARTBEAT_FAILED);
+    struct event event;
+    while (core->mailbox != NULL && mailbox_take(core->mailbox, 0, &event)) {
+        node_core_event_done(&event);
+    }
+    node_log_say(core->log, SAY_INFO, "event=stopped");
+    mailbox_destroy(core->mailbox);
+    node_log_close(core->log);
+    folder_lock_close(core->lock);
+    arena_done(&core->arena);
+    return result;
+}

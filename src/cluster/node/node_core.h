@@ -1,0 +1,71 @@
+/* node_core.h - what gateways and workers have in common as processes: a folder, a log, a bus, and
+ * one place where everything that happens arrives.
+ *
+ *     node_core_open -> node_core_connect -> (node_core_take, node_core_carry)* -> node_core_close
+ *
+ * In a cluster with monitors the node beats from node_core_open on. It is told to stop by a signal,
+ * by an order of the monitors' leader, or by the end of whoever holds its leash.
+ *
+ * Threads: one owner; others post events to `mailbox`.
+ */
+#ifndef CLUSTER_NODE_NODE_CORE_H
+#define CLUSTER_NODE_NODE_CORE_H
+
+#include "cluster/bus/bus.h"
+#include "cluster/store/folder_lock.h"
+#include "cluster/node/mailbox.h"
+#include "cluster/node/heartbeat_thread.h"
+#include "cluster/node/supervisor_link.h"
+#include "cluster/node/node_log.h"
+#include "cluster/node/worker_node.h"
+#include "cluster/role/event.h"
+
+struct node_core {
+    struct bus_listener listener; /* First: the bus sees only this. */
+    struct node_options options;
+    struct arena arena;
+    const char *folder; /* data_dir/NAME */
+    struct folder_lock *lock;
+    struct node_log *log;
+    struct mailbox *mailbox; /* Of struct event. */
+    struct bus *bus;
+    struct heartbeat *heartbeat; /* NULL: there are no monitors. */
+    struct leash leash;
+    atomic_bool ordered_stop; /* By the monitors' leader. */
+    atomic_uint view_count;   /* Of monitors, in the mailbox. */
+    uint64_t incarnation;     /* When it was started: the wall clock in ms. */
+    uint64_t seed;            /* Random. */
+    uint64_t next_tick_ms;
+    bool told_ready;
+    bool told_stop;
+};
+
+enum { NODE_TICK_MS = 20 };
+
+/* Takes the folder, opens the log, begins to beat; arms crash points from the environment. A
+ * gateway is posted what monitors tell: EVENT_VIEW, EVENT_HAPPENED. */
+MUST_USE status node_core_open(struct node_core *core, const struct node_options *options,
+                               enum node_role role, struct error *err);
+/* Opens the bus; what comes by it is posted. Waits for a private broker to be known, if need be;
+ * STATUS_CANCELLED: told to stop meanwhile. */
+MUST_USE status node_core_connect(struct node_core *core, uint32_t work_prefetch,
+                                  struct error *err);
+/* The next event, at the latest a tick; `now_ms` is set. */
+void node_core_take(struct node_core *core, struct event *out_event);
+/* Carries out effects that every node has; false: it is another one. */
+bool node_core_carry(struct node_core *core, struct effect *effect);
+/* Whether it is told to stop. */
+bool node_core_is_to_stop(struct node_core *core);
+/* The stop begins: tells monitors, the log and whoever supervises the process. */
+void node_core_tell_stop(struct node_core *core);
+/* How long what is in hand may take, once it is: without a leash nobody else is left to wait for.
+ */
+uint32_t node_core_patience(const struct node_core *core, uint32_t usual_ms);
+/* Frees what an event owns, but for tasks and requests. */
+void node_core_event_done(struct event *event);
+/* Sends and acknowledges what waits; `result` is how the node ends, which monitors are told. Gives
+ * it back, but STATUS_OK for what was broken off because it was told to stop. Accepts one that was
+ * opened half. */
+MUST_USE status node_core_close(struct node_core *core, status result);
+
+#endif

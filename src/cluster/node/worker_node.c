@@ -1,0 +1,332 @@
+/* worker_node.c - carries out what cluster/role/worker/worker.c decides.
+ *
+ * What is in hand is noted while a message is applied and while a chunk is mapped: if it ends the
+ * process, the next start knows.
+ */
+#include "cluster/node/worker_node.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/base/assert.h"
+#include "cluster/node/crash_point.h"
+#include "engine/file/clock.h"
+#include "cluster/store/input_log.h"
+#include "cluster/store/intent_record.h"
+#include "cluster/node/node_core.h"
+#include "engine/local/sentiment_file.h"
+#include "engine/local/spill_folder.h"
+#include "cluster/role/worker/mapper.h"
+#include "cluster/role/worker/worker.h"
+#include "cluster/wire/message.h"
+
+enum {
+    MAP_THREADS_MAX = 64,
+    REPAIR_DELAY_MS = 1000,
+    REPAIR_DELAY_MAX_MS = 30000,
+    PAUSE_MS = 1000,
+    EMIT_WINDOW = 16,
+    SWEEP_MS = 1000,
+    STOP_MS = 8000, /* After this, what is in hand is left to others; `up` waits for 10 s. */
+    JOIN_S = 1      /* For a map that is under way even then. */
+};
+
+struct worker_node {
+    struct node_core core;
+    struct worker *worker;
+    struct spill_folder spill; /* In the worker's own folder. */
+    struct log_files *logs;
+    struct note_file *notes;
+    struct mailbox *tasks; /* Of struct map_task pointers. */
+    pthread_t threads[MAP_THREADS_MAX];
+    uint32_t thread_count;
+    struct effects effects;
+    struct log_replay replay;
+    uint64_t replayed_count; /* Records, so far. */
+    bool exited;
+};
+
+/* ---- map threads ---- */
+
+static void *map_thread(void *argument)
+{
+    struct worker_node *node = argument;
+    struct mapper *mapper;
+    struct error err;
+    struct map_task *task;
+    ASSERT(mapper_create(&mapper, &err) == STATUS_OK); /* Else the process ends, as if killed. */
+    for (;;) {
+        if (!mailbox_take(node->tasks, SWEEP_MS, &task)) {
+            mapper_sweep(mapper);
+            continue;
+        }
+        if (task == NULL) break;
+        bool noted = note_file_hold(node->notes, task->item);
+        mapper_run(mapper, task);
+        if (noted) note_file_release(node->notes, task->item);
+        struct event event = {.kind = EVENT_MAPPED, .task = task};
+        mailbox_post(node->core.mailbox, &event);
+        mapper_sweep(mapper);
+    }
+    mapper_destroy(mapper);
+    return NULL;
+}
+
+static status start_threads(struct worker_node *node, struct error *err)
+{
+    uint32_t wanted = node->core.options.config->worker_threads;
+    if (wanted > MAP_THREADS_MAX) wanted = MAP_THREADS_MAX;
+    TRY(mailbox_create(sizeof(struct map_task *), &node->tasks, err));
+    while (node->thread_count < wanted &&
+           pthread_create(&node->threads[node->thread_count], NULL, map_thread, node) == 0) {
+        node->thread_count++;
+    }
+    if (node->thread_count > 0) return STATUS_OK;
+    return error_set(err, STATUS_IO, "cannot start a thread for maps");
+}
+
+static void stop_threads(struct worker_node *node)
+{
+    struct map_task *none = NULL;
+    for (uint32_t i = 0; i < node->thread_count; i++) {
+        mailbox_post(node->tasks, &none);
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until); /* What pthread_timedjoin_np counts by. */
+    until.tv_sec += JOIN_S;
+    for (uint32_t i = 0; i < node->thread_count; i++) {
+        if (pthread_timedjoin_np(node->threads[i], NULL, &until) == 0) continue;
+        /* What it maps is nobody's yet: others will. But its memory can't be taken from it. */
+        node_log_say(node->core.log, SAY_WARN, "event=left-behind reason=\"a map takes too long\"");
+        _exit(0);
+    }
+    mailbox_destroy(node->tasks);
+}
+
+/* ---- effects ---- */
+
+static void carry_log(struct worker_node *node, struct effect *effect)
+{
+    const struct cluster_config *config = node->core.options.config;
+    struct text bytes = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
+    struct error err;
+    CRASH_POINT("before-log");
+    status result = log_files_append(node->logs, effect->to, bytes, config->log_limit, &err);
+    CRASH_POINT("after-log");
+    if (result == STATUS_OK) return;
+    node_log_say(node->core.log, SAY_ERROR, "event=log-failed job=%s reason=\"%s\"", effect->to,
+                 err.text);
+    /* The role hears of it within this round, before anything else happens to the job. */
+    struct effects effects = {0};
+    struct event event = {
+        .kind = EVENT_LOG_FAILED, .now_ms = clock_ms(), .job = effect->to, .error = &err};
+    worker_step(node->worker, &event, &effects);
+    for (uint32_t i = 0; i < effects.count; i++) {
+        (void)node_core_carry(&node->core, &effects.items[i]); /* It only has something to say. */
+    }
+    effects_done(&effects);
+}
+
+static void carry(struct worker_node *node)
+{
+    struct effects *effects = &node->effects;
+    struct error err;
+    for (uint32_t i = 0; i < effects->count; i++) {
+        struct effect *effect = &effects->items[i];
+        if (node_core_carry(&node->core, effect)) continue;
+        switch (effect->kind) {
+        case EFFECT_LOG:
+            carry_log(node, effect);
+            break;
+        case EFFECT_LOG_REMOVE:
+            if (log_files_remove(node->logs, effect->to, &err) != STATUS_OK) {
+                node_log_say(node->core.log, SAY_ERROR, "event=remove-failed job=%s reason=\"%s\"",
+                             effect->to, err.text);
+            }
+            break;
+        case EFFECT_MAP:
+            mailbox_post(node->tasks, &effect->task);
+            break;
+        case EFFECT_EXIT:
+            node->exited = true;
+            break;
+        default:
+            break;
+        }
+    }
+    effects_reset(effects);
+}
+
+static void step(struct worker_node *node, struct event *event)
+{
+    bool is_confirm = event->kind == EVENT_CONFIRMED;
+    struct text bytes = {(const char *)event->bytes.bytes, (uint32_t)event->bytes.size};
+    uint64_t item = event->kind == EVENT_DELIVERY && !event->from_work ? message_item(bytes) : 0;
+    /* What a chunk gives for this worker itself is applied in the step. */
+    if (event->kind == EVENT_MAPPED) item = event->task->item;
+    bool noted = item != 0 && note_file_hold(node->notes, item);
+    worker_step(node->worker, event, &node->effects);
+    if (noted) note_file_release(node->notes, item);
+    carry(node);
+    buf_done(&event->bytes);
+    if (is_confirm) CRASH_POINT("after-confirm");
+}
+
+/* ---- starting ---- */
+
+static status replay_record(struct log_replay *replay, const char *job, struct buf *bytes,
+                            struct error *err)
+{
+    struct worker_node *node =
+        (struct worker_node *)((char *)replay - offsetof(struct worker_node, replay));
+    struct text text = {(const char *)bytes->bytes, (uint32_t)bytes->size};
+    uint64_t item = message_item(text);
+    struct event event = {.kind = EVENT_RECORD, .now_ms = clock_ms(), .job = job, .bytes = *bytes};
+    bool is_first = bytes->size > 1 && bytes->bytes[1] == MESSAGE_MANIFEST;
+    int64_t begun_ms = is_first ? log_files_begun_ms(node->logs, job) : 0;
+    int64_t age_ms = clock_wall_ms() - begun_ms;
+    if (begun_ms > 0 && age_ms > 0) event.age_ms = (uint64_t)age_ms;
+    *bytes = (struct buf){0};
+    (void)err;
+    bool noted = item != 0 && note_file_hold(node->notes, item);
+    worker_step(node->worker, &event, &node->effects);
+    if (noted) note_file_release(node->notes, item);
+    carry(node);
+    buf_done(&event.bytes);
+    heartbeat_progress(node->core.heartbeat);
+    heartbeat_replayed(node->core.heartbeat, ++node->replayed_count);
+    return STATUS_OK;
+}
+
+static void replay_notice(struct log_replay *replay, const struct log_notice *notice)
+{
+    struct worker_node *node =
+        (struct worker_node *)((char *)replay - offsetof(struct worker_node, replay));
+    static const char *const kinds[] = {[LOG_NOTICE_CUT] = "log-cut",
+                                        [LOG_NOTICE_REMOVED] = "log-removed",
+                                        [LOG_NOTICE_JUNK] = "junk-found"};
+    node_log_say(node->core.log, SAY_WARN, "event=%s name=%s kept=%llu lost=%llu reason=\"%s\"",
+                 kinds[notice->kind], notice->name, (unsigned long long)notice->kept_bytes,
+                 (unsigned long long)notice->lost_bytes, notice->reason);
+}
+
+static void on_alive(void *context)
+{
+    const struct worker_node *node = context;
+    heartbeat_progress(node->core.heartbeat);
+}
+
+static status make_worker(struct worker_node *node, struct error *err)
+{
+    const struct cluster_config *config = node->core.options.config;
+    const struct config_worker *self = NULL;
+    for (uint32_t i = 0; i < config->worker_count; i++) {
+        if (text_equal(text_of(config->workers[i].name), text_of(node->core.options.name))) {
+            self = &config->workers[i];
+        }
+    }
+    if (self == NULL) {
+        return error_set(err, STATUS_USAGE, "%s has no worker %s", config->path,
+                         node->core.options.name);
+    }
+    const struct sentiment_model *sentiment;
+    TRY(sentiment_file_read(config->sentiment_model, &node->core.arena, &sentiment, err));
+    spill_folder_init(&node->spill, node->core.folder);
+    node->spill.alive = on_alive;
+    node->spill.alive_context = node;
+    struct worker_config options = {
+        .name = text_of(self->name),
+        .sentiment = sentiment,
+        .store = &node->spill.store,
+        .maps = self->maps,
+        .folds = self->folds,
+        .work_queue_count = config->work_queues,
+        .max_jobs = config->max_jobs,
+        .map_limit = config->worker_threads + 1,
+        .client_timeout_ms = config->client_timeout_ms,
+        .tick_ms = NODE_TICK_MS,
+        .repair_delay_ms = REPAIR_DELAY_MS,
+        .repair_delay_max_ms = REPAIR_DELAY_MAX_MS,
+        .pause_ms = PAUSE_MS,
+        .emit_window = EMIT_WINDOW,
+        .max_message = config->max_message,
+        .incarnation = node->core.incarnation,
+        .seed = node->core.seed,
+        .alive = on_alive,
+        .alive_context = node,
+    };
+    return worker_create(&options, &node->worker, err);
+}
+
+static status start_worker(struct worker_node *node, struct error *err)
+{
+    struct note_start notes;
+    struct log_report report;
+    TRY(make_worker(node, err));
+    TRY(note_file_open(node->core.folder, &node->notes, &notes, err));
+    TRY(log_files_open(node->core.folder, (struct log_options){0}, &node->logs, err));
+    TRY(start_threads(node, err));
+    for (uint32_t i = 0; i < notes.found_count; i++) {
+        struct event event = {.kind = EVENT_NOTED,
+                              .now_ms = clock_ms(),
+                              .item = notes.found[i].item,
+                              .count = notes.found[i].starts};
+        node_log_say(node->core.log, SAY_WARN, "event=was-in-hand item=%016llx starts=%u",
+                     (unsigned long long)notes.found[i].item, notes.found[i].starts);
+        worker_step(node->worker, &event, &node->effects);
+    }
+    node->replay = (struct log_replay){.record = replay_record, .notice = replay_notice};
+    TRY(log_files_replay(node->logs, &node->replay, &report, err));
+    node_log_say(node->core.log, SAY_INFO, "event=replayed jobs=%llu records=%llu bytes=%llu",
+                 (unsigned long long)report.job_count, (unsigned long long)report.record_count,
+                 (unsigned long long)report.payload_bytes);
+    /* The bus first: what the role wants once it has started may go over it. */
+    TRY(node_core_connect(&node->core, node->core.options.config->worker_threads + 1, err));
+    struct event event = {.kind = EVENT_STARTED, .now_ms = clock_ms()};
+    worker_step(node->worker, &event, &node->effects);
+    carry(node);
+    return STATUS_OK;
+}
+
+static status run(struct worker_node *node, struct error *err)
+{
+    uint64_t stop_ms = 0;
+    while (!node->exited) {
+        struct event event;
+        node_core_take(&node->core, &event);
+        if (event.kind == EVENT_STOP) {
+            stop_ms = event.now_ms + node_core_patience(&node->core, STOP_MS);
+        }
+        bool is_late = stop_ms != 0 && event.now_ms >= stop_ms;
+        step(node, &event);
+        if (node->effects.failed) return error_memory(err);
+        heartbeat_jobs(node->core.heartbeat, worker_job_count(node->worker));
+        if (is_late) break;
+    }
+    return STATUS_OK;
+}
+
+status worker_node_run(const struct node_options *options, struct error *err)
+{
+    struct worker_node node = {0};
+    status result = node_core_open(&node.core, options, NODE_WORKER, err);
+    if (result == STATUS_OK) result = start_worker(&node, err);
+    if (result == STATUS_OK) result = run(&node, err);
+    if (result != STATUS_OK && result != STATUS_CANCELLED) {
+        node_log_say(node.core.log, SAY_ERROR, "event=failed reason=\"%s\"", err->text);
+    }
+    if (node.tasks != NULL) stop_threads(&node);
+    /* Maps that were done too late. */
+    struct event event;
+    while (node.core.mailbox != NULL && mailbox_take(node.core.mailbox, 0, &event)) {
+        map_task_destroy(event.task);
+        node_core_event_done(&event);
+    }
+    worker_destroy(node.worker);
+    effects_done(&node.effects);
+    log_files_close(node.logs);
+    note_file_close(node.notes);
+    return node_core_close(&node.core, result);
+}

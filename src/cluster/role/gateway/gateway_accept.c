@@ -1,0 +1,460 @@
+/* gateway_accept.c - PUT of a job: accepted when every worker has stored its manifest.
+ *
+ * There is no second round: a worker that stored it may begin at once. What is refused somewhere is
+ * taken back where it is new, unless a worker is silent; then nothing is taken back, because the
+ * client will ask again, and a job whose client does not is removed by the workers themselves.
+ *
+ * A job that any worker holds was accepted before: it is refused by none. Those that are full are
+ * then ordered to store it.
+ */
+#include "cluster/role/gateway/gateway_parts.h"
+
+#include <stdio.h>
+
+#include "engine/base/assert.h"
+
+/* What a client that does not say gets. */
+enum { CHUNK_BYTES = 512 << 10, FIELD_BYTES_MAX = 64 << 20 };
+
+enum { WAIT_FOR_SLOT_MS = 500, WAIT_FOR_SLOT_JITTER_MS = 1000, NAMES_SIZE = 1024 };
+
+/* ---- the question ---- */
+
+static void names_append(char *names, struct text name)
+{
+    size_t used = strlen(names);
+    if (used >= NAMES_SIZE - 1) return;
+    int size =
+        snprintf(names + used, NAMES_SIZE - used, "%s%.*s", used == 0 ? "" : ", ", TEXT_ARGS(name));
+    if (size < 0) names[used] = '\0';
+}
+
+static const struct gateway_analysis *find_analysis(const struct gateway *gateway, struct text name,
+                                                    struct error *err)
+{
+    char names[NAMES_SIZE] = "";
+    for (uint32_t i = 0; i < gateway->config.analysis_count; i++) {
+        const struct gateway_analysis *analysis = &gateway->config.analyses[i];
+        if (text_equal(analysis->name, name)) return analysis;
+        names_append(names, analysis->name);
+    }
+    error_write(err, STATUS_USAGE, "no analysis %.*s here (there are: %s)", TEXT_ARGS(name), names);
+    return NULL;
+}
+
+static bool has_query(const struct manifest_query *queries, uint32_t count, struct text name)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (text_equal(queries[i].name, name)) return true;
+    }
+    return false;
+}
+
+/* Queries that are only named are those of the analysis, in its order, as in one process. */
+static status take_analysis(struct gateway *gateway, struct job_request *asked, struct error *err)
+{
+    const struct gateway_analysis *analysis = find_analysis(gateway, asked->analysis, err);
+    if (analysis == NULL) return STATUS_USAGE;
+    for (uint32_t i = 0; i < asked->query_count; i++) {
+        struct text name = asked->queries[i].name;
+        if (asked->queries[i].sql.size > 0 || asked->tables_sql.size > 0) {
+            return error_set(err, STATUS_USAGE, "give SQL, or the name of an analysis, not both");
+        }
+        if (!has_query(analysis->queries, analysis->query_count, name)) {
+            char names[NAMES_SIZE] = "";
+            for (uint32_t j = 0; j < analysis->query_count; j++) {
+                names_append(names, analysis->queries[j].name);
+            }
+            return error_set(err, STATUS_USAGE, "no query %.*s in %.*s (there are: %s)",
+                             TEXT_ARGS(name), TEXT_ARGS(analysis->name), names);
+        }
+    }
+    struct manifest_query *queries =
+        arena_array(&gateway->scratch, struct manifest_query, analysis->query_count + 1);
+    if (queries == NULL) return error_memory(err);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < analysis->query_count; i++) {
+        bool is_wanted = asked->query_count == 0 ||
+                         has_query(asked->queries, asked->query_count, analysis->queries[i].name);
+        if (is_wanted) queries[count++] = analysis->queries[i];
+    }
+    asked->tables_sql = analysis->tables_sql;
+    asked->queries = queries;
+    asked->query_count = count;
+    return STATUS_OK;
+}
+
+/* A client that names no model of sentiment() takes the cluster's. */
+static status check_build(const struct gateway *gateway, struct text asked, struct error *err)
+{
+    char own[SHAPE_BUILD_SIZE];
+    struct text named = shape_build_naming(gateway->config.sentiment, own);
+    uint32_t base = (uint32_t)strlen(shape_build);
+    bool is_same = text_equal(asked, text_of(shape_build)) || text_equal(asked, named);
+    if (asked.size == 0 || is_same) return STATUS_OK;
+    if (asked.size > base && memcmp(asked.bytes, shape_build, base) == 0 &&
+        asked.bytes[base] == '+') {
+        return error_set(err, STATUS_USAGE,
+                         "the cluster has another model of sentiment() than the client asks for: "
+                         "leave --sentiment-model out, or name the file as sentiment_model in the "
+                         "cluster file of all nodes");
+    }
+    return error_set(err, STATUS_USAGE,
+                     "the client is build %.*s and the cluster is build %s: let both be the same",
+                     TEXT_ARGS(asked), shape_build);
+}
+
+static status make_manifest(struct gateway *gateway, const struct api_request *api,
+                            struct manifest *out, struct error *err)
+{
+    const struct gateway_config *config = &gateway->config;
+    struct job_request asked;
+    TRY(job_request_decode(api->body, &gateway->scratch, &asked, err));
+    char *own = arena_alloc(&gateway->scratch, SHAPE_BUILD_SIZE, 1);
+    if (own == NULL) return error_memory(err);
+    TRY(check_build(gateway, asked.build, err));
+    if (asked.analysis.size > 0) TRY(take_analysis(gateway, &asked, err));
+    if ((uint64_t)asked.chunk_bytes + GATEWAY_HEADROOM_BYTES > config->max_message) {
+        return error_set(err, STATUS_USAGE,
+                         "chunks of %u bytes don't fit messages of at most %llu: give a smaller "
+                         "--chunk-size, or raise max_message in the cluster file",
+                         asked.chunk_bytes, (unsigned long long)config->max_message);
+    }
+    uint64_t side_table_limit = asked.side_table_limit;
+    if (side_table_limit == 0) side_table_limit = config->side_table_limit;
+    if (config->side_table_limit != 0 && side_table_limit > config->side_table_limit) {
+        return error_set(err, STATUS_USAGE,
+                         "side tables may have %llu bytes in this cluster, and the client planned "
+                         "with %llu: submit with --side-table-limit %llu",
+                         (unsigned long long)config->side_table_limit,
+                         (unsigned long long)side_table_limit,
+                         (unsigned long long)config->side_table_limit);
+    }
+    *out = (struct manifest){
+        .job = api->job,
+        .build = shape_build_with(config->sentiment, own),
+        .owner = api->owner,
+        .tables_sql = asked.tables_sql,
+        .queries = asked.queries,
+        .query_count = asked.query_count,
+        .settings = asked.settings,
+        .setting_count = asked.setting_count,
+        .tables = asked.tables,
+        .table_count = asked.table_count,
+        .workers = config->workers,
+        .worker_count = config->worker_count,
+        .shard_count = config->shard_count,
+        .chunk_bytes = asked.chunk_bytes != 0 ? asked.chunk_bytes : CHUNK_BYTES,
+        .field_limit = asked.field_limit != 0 ? asked.field_limit : FIELD_BYTES_MAX,
+        .side_table_limit = side_table_limit,
+        .memory_limit = config->memory_limit,
+        .log_limit = config->log_limit,
+    };
+    return shape_fingerprint(out, err);
+}
+
+static bool write_manifest(struct gateway *gateway, struct gateway_request *request,
+                           const struct api_request *api)
+{
+    struct error err;
+    struct manifest manifest;
+    status result = make_manifest(gateway, api, &manifest, &err);
+    if (result != STATUS_OK) {
+        gateway_request_refuse_error(gateway, request, result == STATUS_MEMORY ? 503 : 400, &err);
+        return false;
+    }
+    manifest_encode(&manifest, &request->manifest);
+    if (request->manifest.failed) {
+        gateway_request_refuse(gateway, request, 400, STATUS_INPUT,
+                               "the job has a name or a text that is not allowed");
+        return false;
+    }
+    if (request->manifest.size + GATEWAY_HEADROOM_BYTES > gateway->config.max_message) {
+        gateway_request_refuse(gateway, request, 413, STATUS_LIMIT,
+                               "the job's SQL and list of files are too long: %zu bytes",
+                               request->manifest.size);
+        return false;
+    }
+    return true;
+}
+
+/* ---- the workers ---- */
+
+static struct text manifest_text(const struct gateway_request *request)
+{
+    return (struct text){(const char *)request->manifest.bytes, (uint32_t)request->manifest.size};
+}
+
+static struct message message_store(const struct gateway *gateway,
+                                    const struct gateway_request *request)
+{
+    return (struct message){
+        .kind = MESSAGE_MANIFEST,
+        .job = text_of(request->job_id),
+        .manifest = request->hash,
+        .from = gateway->config.name,
+        .store = {.request = request->number, .bytes = manifest_text(request)},
+    };
+}
+
+void gateway_accept_begin(struct gateway *gateway, struct gateway_request *request,
+                          const struct api_request *api)
+{
+    const struct gateway_config *config = &gateway->config;
+    if (!api->has_owner) {
+        gateway_request_refuse(gateway, request, 400, STATUS_INPUT,
+                               "a job needs an owner key in " API_HEADER_OWNER);
+        return;
+    }
+    if (!write_manifest(gateway, request, api)) return;
+    request->hash = manifest_hash(manifest_text(request));
+    struct gateway_job *job = gateway_job_find(gateway, api->job);
+    bool differs = job != NULL && job->shape != NULL && job->shape->hash != request->hash;
+    if (differs && !gateway_job_forget_old(gateway, job)) {
+        gateway_request_refuse(gateway, request, 409, STATUS_USAGE,
+                               "there is another job %s already", request->job_id);
+        return;
+    }
+    request->stored = arena_array(&request->arena, struct gateway_stored, config->worker_count);
+    if (request->stored == NULL) {
+        gateway_request_refuse(gateway, request, 503, STATUS_MEMORY,
+                               "the gateway is out of memory");
+        return;
+    }
+    if (!gateway_request_take_tokens(gateway, request, config->worker_count)) return;
+    request->wait = WAIT_STORED;
+    request->number = gateway_next_number(gateway);
+    struct message message = message_store(gateway, request);
+    for (uint32_t i = 0; i < config->worker_count; i++) {
+        gateway_send(gateway, config->workers[i].name, &message, request->first_token + i);
+    }
+}
+
+/* ---- the outcome ---- */
+
+static uint32_t count_marks(const struct gateway *gateway, const struct gateway_request *request,
+                            enum gateway_mark mark)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
+        count += request->stored[i].mark == mark;
+    }
+    return count;
+}
+
+static void take_back(struct gateway *gateway, const struct gateway_request *request)
+{
+    struct message message = {
+        .kind = MESSAGE_REMOVE,
+        .job = text_of(request->job_id),
+        .manifest = request->hash,
+        .from = gateway->config.name,
+        .remove = {REMOVE_REFUSED},
+    };
+    for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
+        if (request->stored[i].mark != MARK_NEW) continue;
+        gateway_send(gateway, gateway->config.workers[i].name, &message, 0);
+    }
+}
+
+static void order_full(struct gateway *gateway, struct gateway_request *request)
+{
+    struct message message = message_store(gateway, request);
+    message.store.order = true;
+    for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
+        struct gateway_stored *stored = &request->stored[i];
+        if (stored->mark != MARK_FULL) continue;
+        *stored = (struct gateway_stored){.mark = MARK_NONE, .ordered = true};
+        gateway_send(gateway, gateway->config.workers[i].name, &message, 0);
+    }
+    request->deadline_ms = gateway->now_ms + gateway->config.reply_deadline_ms;
+}
+
+static void refuse_silence(struct gateway *gateway, struct gateway_request *request)
+{
+    char names[NAMES_SIZE] = "";
+    for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
+        enum gateway_mark mark = request->stored[i].mark;
+        if (mark == MARK_NONE || mark == MARK_RETURNED) {
+            names_append(names, gateway->config.workers[i].name);
+        }
+    }
+    gateway_request_refuse(gateway, request, 503, STATUS_IO, "no answer from %s", names);
+}
+
+/* What stands whoever else is silent. */
+static bool refuse_for_good(struct gateway *gateway, struct gateway_request *request)
+{
+    if (count_marks(gateway, request, MARK_DIFFERS) > 0) {
+        take_back(gateway, request);
+        gateway_request_refuse(gateway, request, 409, STATUS_USAGE,
+                               "there is another job %s already", request->job_id);
+        return true;
+    }
+    if (count_marks(gateway, request, MARK_CANCELLED) > 0) {
+        take_back(gateway, request);
+        gateway_request_refuse(gateway, request, 409, STATUS_CANCELLED,
+                               "somebody has cancelled job %s", request->job_id);
+        return true;
+    }
+    if (count_marks(gateway, request, MARK_REFUSED) > 0) {
+        take_back(gateway, request);
+        gateway_request_refuse(gateway, request, 400, STATUS_USAGE, "%s", request->refusal);
+        return true;
+    }
+    return false;
+}
+
+/* What a worker has that stored the job just now: nothing of it. */
+static void note_stored(struct gateway *gateway, const struct gateway_request *request,
+                        struct gateway_job *job)
+{
+    for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
+        struct gateway_peer *peer = &job->peers[i];
+        peer->live = true;
+        bool is_later = peer->heard && peer->request > request->number;
+        bool is_held = request->stored[i].mark == MARK_HELD && gateway_peer_knows(job, peer);
+        if (is_later || is_held) continue;
+        peer->heard = true;
+        peer->from_status = false;
+        peer->request = request->number;
+        peer->manifest = request->hash;
+        peer->status = (struct message_status){.state = WORKER_JOB_RUNNING};
+    }
+}
+
+/* NULL: the request was refused. */
+static struct gateway_job *learn_stored(struct gateway *gateway, struct gateway_request *request)
+{
+    struct error err;
+    struct shape *shape = NULL;
+    struct gateway_job *job = gateway_job_find(gateway, text_of(request->job_id));
+    if (job == NULL) job = gateway_job_add(gateway, text_of(request->job_id));
+    if (job == NULL) {
+        gateway_request_refuse_later(gateway, request, 503, GATEWAY_RETRY_MS,
+                                     "the gateway has too many jobs in hand");
+        return NULL;
+    }
+    job->asked_ms = gateway->now_ms;
+    if (job->shape == NULL) {
+        status result =
+            shape_create(manifest_text(request), gateway->config.sentiment, &shape, &err);
+        if (result == STATUS_OK) result = gateway_job_learn(gateway, job, shape, &err);
+        if (result != STATUS_OK) {
+            gateway_request_refuse_error(gateway, request, 503, &err);
+            return NULL;
+        }
+        job->round.active = false;
+    }
+    if (job->shape->hash != request->hash) {
+        gateway_request_refuse(gateway, request, 409, STATUS_USAGE,
+                               "there is another job %s already", request->job_id);
+        return NULL;
+    }
+    return job;
+}
+
+static void accept_finish(struct gateway *gateway, struct gateway_request *request)
+{
+    struct gateway_job *job = learn_stored(gateway, request);
+    if (job == NULL) return;
+    note_stored(gateway, request, job);
+    job->told = false; /* Whoever puts a job again knows nothing of what was told before. */
+    bool is_new = count_marks(gateway, request, MARK_NEW) > 0;
+    struct job_view view;
+    struct buf body = {0};
+    if (gateway_job_view_make(gateway, job, READER_ANYBODY, &view)) {
+        view.state = JOB_ACCEPTED;
+        job_view_encode(&view, &body);
+    } else {
+        gateway->effects->failed = true;
+    }
+    gateway_request_reply(gateway, request, is_new ? 201 : 200, "application/json", &body);
+    gateway_call_resume(gateway, job);
+    gateway_sync_consider(gateway, job);
+}
+
+static void decide(struct gateway *gateway, struct gateway_request *request)
+{
+    if (count_marks(gateway, request, MARK_NONE) > 0) return;
+    if (refuse_for_good(gateway, request)) return;
+    if (count_marks(gateway, request, MARK_RETURNED) > 0) {
+        refuse_silence(gateway, request);
+    } else if (count_marks(gateway, request, MARK_FULL) == 0) {
+        accept_finish(gateway, request);
+    } else if (count_marks(gateway, request, MARK_HELD) > 0) {
+        order_full(gateway, request);
+    } else {
+        take_back(gateway, request);
+        uint32_t jitter_ms = random_below(&gateway->random, WAIT_FOR_SLOT_JITTER_MS + 1);
+        gateway_request_refuse_later(gateway, request, 429, WAIT_FOR_SLOT_MS + jitter_ms,
+                                     "the cluster has as many jobs as it takes: wait for a slot");
+    }
+}
+
+void gateway_accept_give_up(struct gateway *gateway, struct gateway_request *request)
+{
+    if (!refuse_for_good(gateway, request)) refuse_silence(gateway, request);
+}
+
+void gateway_accept_returned(struct gateway *gateway, struct gateway_request *request,
+                             uint32_t worker)
+{
+    ASSERT(worker < gateway->config.worker_count);
+    if (request->stored[worker].mark == MARK_NONE) request->stored[worker].mark = MARK_RETURNED;
+    decide(gateway, request);
+}
+
+static enum gateway_mark mark_of(enum stored_outcome outcome)
+{
+    switch (outcome) {
+    case STORED_NEW:
+        return MARK_NEW;
+    case STORED_HELD:
+        return MARK_HELD;
+    case STORED_FULL:
+        return MARK_FULL;
+    case STORED_DIFFERS:
+        return MARK_DIFFERS;
+    case STORED_CANCELLED:
+        return MARK_CANCELLED;
+    case STORED_REFUSED:
+        return MARK_REFUSED;
+    }
+    return MARK_NONE;
+}
+
+/* The answer to an order that nobody waits for: who can't do his part of a running job ends it. */
+static void note_refusal(struct gateway *gateway, uint32_t worker, const struct message *message)
+{
+    struct gateway_job *job = gateway_job_find(gateway, message->job);
+    if (job == NULL || job->shape == NULL || job->shape->hash != message->manifest) return;
+    struct gateway_peer *peer = &job->peers[worker];
+    peer->is_refusing = message->stored.outcome == STORED_REFUSED;
+    (void)snprintf(peer->refusal, sizeof peer->refusal, "%.*s",
+                   TEXT_ARGS(message->stored.text)); /* Cut at the end. */
+}
+
+void gateway_accept_take_stored(struct gateway *gateway, const struct message *message)
+{
+    struct gateway_request *request =
+        gateway_request_by_number(gateway, WAIT_STORED, message->stored.request);
+    uint32_t worker = gateway_worker_named(gateway, message->from);
+    if (worker == gateway->config.worker_count) return;
+    if (request == NULL) {
+        note_refusal(gateway, worker, message);
+        return;
+    }
+    if (!text_equal(text_of(request->job_id), message->job)) return;
+    struct gateway_stored *stored = &request->stored[worker];
+    enum gateway_mark mark = mark_of(message->stored.outcome);
+    /* Said twice, or said before the order came. */
+    if (stored->mark != MARK_NONE || (stored->ordered && mark == MARK_FULL)) return;
+    stored->mark = mark;
+    if (mark == MARK_REFUSED) {
+        int size = snprintf(request->refusal, sizeof request->refusal, "%.*s: %.*s",
+                            TEXT_ARGS(message->from), TEXT_ARGS(message->stored.text));
+        if (size < 0) request->refusal[0] = '\0';
+    }
+    decide(gateway, request);
+}

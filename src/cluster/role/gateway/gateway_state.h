@@ -1,0 +1,256 @@
+/* gateway_state.h - what a gateway knows: its jobs, and the requests that wait.
+ *
+ * Private to gateway*.c; gateway_parts.h has the functions.
+ *
+ * A job without a shape is one that somebody asks for and this gateway does not know: rounds with
+ * want_manifest are on their way. Numbers of rounds, of PUTs and of FETCHes come from one counter
+ * that starts at a place chosen by the seed; so what was said to an earlier life is recognised, and
+ * of two answers of a worker the one with the higher number is the later.
+ */
+#ifndef CLUSTER_ROLE_GATEWAY_GATEWAY_STATE_H
+#define CLUSTER_ROLE_GATEWAY_GATEWAY_STATE_H
+
+#include "engine/base/random.h"
+#include "cluster/role/event.h"
+#include "cluster/role/gateway/gateway.h"
+#include "cluster/role/job_layout.h"
+#include "cluster/wire/api.h"
+#include "cluster/wire/message.h"
+
+enum {
+    GATEWAY_ENDED_MAX = 64,
+    GATEWAY_HEADROOM_BYTES = 4096, /* Of a message, beside the bytes it carries. */
+    GATEWAY_PAGE_BYTES = 4 << 20,
+    GATEWAY_STOP_MS = 5000,
+    GATEWAY_NUMBER_BITS = 40, /* Of a chunk's number. */
+    GATEWAY_RETRY_MS = 1000,
+    GATEWAY_WATCHED_MAX = 1024,    /* Nodes that monitors tell of. */
+    GATEWAY_EVENTS_MAX = 256,      /* That they tell. */
+    GATEWAY_WATCH_FRESH_MS = 5000, /* What monitors said longer ago is not said any more. */
+    GATEWAY_MEASURE_MS = 300,      /* How long a list waits to know the queues, */
+    GATEWAY_MEASURED_MS = 1000,    /* and how long that is good for. */
+    GATEWAY_API_KINDS = API_METRICS + 1
+};
+
+/* What a worker of the configuration last said about a job. */
+struct gateway_peer {
+    bool heard;               /* `status` holds something: */
+    bool from_status;         /* what the worker said, or only that it stored the job. */
+    bool answered;            /* In the round that is under way. */
+    bool live;                /* Answered the last round that is over. */
+    bool is_refusing;         /* Was told to store the job, and does not: */
+    char refusal[512];        /* this is why. */
+    bool is_silent;           /* Did not answer the owner's last rounds, */
+    uint64_t silent_since_ms; /* the first of which began then. */
+    uint64_t request;         /* The number that `status` answers. */
+    uint64_t manifest;        /* The hash that came with it. */
+    struct message_status status;
+    struct buf bytes;   /* The message that `status` borrows from, */
+    struct arena arena; /* and its arrays. */
+};
+
+struct gateway_end {
+    bool known;
+    uint64_t count;
+    uint64_t sum;
+};
+
+struct gateway_round {
+    bool active;
+    bool renew;
+    uint64_t number;
+    uint64_t started_ms;
+    uint32_t answered_count;
+};
+
+/* How many rounds in a row a worker has wanted chunks of a scan by the same attempt. */
+struct gateway_wanting {
+    uint64_t attempt;
+    uint32_t rounds;
+};
+
+struct gateway_job {
+    char id[ROLE_NAME_SIZE];
+    struct shape *shape;        /* NULL: not known yet. */
+    struct gateway_peer *peers; /* By number in the configuration. */
+    uint32_t *peer_of;          /* By number in the manifest; worker_count: not configured here. */
+    bool *concerned;            /* [scan * manifest's workers + worker] */
+    struct gateway_wanting *wanting; /* [worker of the configuration * scans + scan] */
+    uint64_t *sent;                  /* By scan. */
+    struct gateway_end *ends;        /* By scan. */
+    uint64_t *taken;                 /* By scan: chunks since the last round that is over. */
+    bool wants_round;                /* Somebody sends chunks, and we don't know how far it is. */
+    uint32_t pace_ms;                /* Between the owner's rounds: short while there is news. */
+    uint64_t pace_hash;              /* Of the view after the last round. */
+    struct arena arena;
+    struct gateway_round round;
+    bool renewed; /* There was a round for the owner, */
+    uint64_t renewed_ms;
+    bool sought; /* one for the manifest, */
+    uint64_t sought_ms;
+    bool learnt; /* and one that is over. */
+    uint64_t learnt_ms;
+    uint64_t over_number; /* Of the last round that is over. */
+    struct buf
+        held[2]; /* Of struct chunk_held: in hand in the last round, and in the one before. */
+    bool told;
+    uint64_t told_hash; /* Of the last view that the owner got here: for one who does not say. */
+    uint32_t removals;  /* DELETEs under way: nobody is asked any more. */
+    uint64_t asked_ms;  /* When somebody last asked for it. */
+};
+
+/* What a request waits for. */
+enum gateway_wait {
+    WAIT_NOTHING, /* It is being looked at. */
+    WAIT_JOB,     /* To know the job. */
+    WAIT_STORED,  /* For every worker to store the manifest. */
+    WAIT_CONFIRM, /* For the broker. */
+    WAIT_VIEW,    /* For a round to be over, or for news. */
+    WAIT_RESULT,  /* For a page of a result. */
+    WAIT_LIST     /* For every worker to tell its jobs. */
+};
+
+/* A PUT's mark of each worker. */
+enum gateway_mark {
+    MARK_NONE, /* Silent so far. */
+    MARK_NEW,
+    MARK_HELD,
+    MARK_FULL,
+    MARK_DIFFERS,
+    MARK_CANCELLED,
+    MARK_REFUSED,
+    MARK_RETURNED /* It has no inbox. */
+};
+
+struct gateway_stored {
+    enum gateway_mark mark;
+    bool ordered; /* Was told to store it beyond its limit. */
+};
+
+/* What a worker says of itself and its jobs. */
+struct gateway_listed {
+    bool answered;
+    uint64_t uptime_ms;
+    bool maps;
+    bool folds;
+    const struct listed_job *jobs;
+    uint32_t job_count;
+    const struct milestone *milestones;
+    uint32_t milestone_count;
+};
+
+struct gateway_request {
+    uint64_t id;
+    enum api_kind kind;
+    enum gateway_wait wait;
+    char job_id[ROLE_NAME_SIZE];
+    struct gateway_job *job; /* WAIT_JOB, WAIT_VIEW and removals: as long as they wait, it stays. */
+    bool gone;               /* Nobody hears the answer. */
+    bool is_owner;           /* Has shown the right key. */
+    bool has_seen;
+    uint64_t seen; /* Hash of the view that it knows. */
+    uint64_t arrived_ms;
+    uint64_t wait_ms;
+    uint64_t deadline_ms;
+    uint64_t round;         /* The first that began after it came; 0: none yet. */
+    uint64_t number;        /* Under which workers answer. */
+    uint64_t first_token;   /* Tokens from here on, */
+    uint32_t token_count;   /* so many, */
+    uint32_t settled;       /* of which so many are confirmed; which ones, is told by */
+    bool *confirmed;        /* token - first_token. */
+    struct api_request api; /* WAIT_JOB: a copy, in the arena. */
+    struct arena arena;
+    /* PUT job */
+    struct buf manifest;
+    uint64_t hash;
+    struct gateway_stored *stored; /* By worker of the configuration. */
+    char refusal[512];
+    /* GET result */
+    bool books;
+    uint64_t first; /* Number of the worker whose books they are, */
+    uint64_t total; /* of so many. */
+    /* GET jobs, GET nodes, GET timeline */
+    struct gateway_listed *listed; /* By worker of the configuration. */
+    /* PUT chunk */
+    uint64_t bytes;
+    /* DELETE */
+    bool was_done;
+    bool removes; /* Is one of the job's `removals`. */
+    bool cancels; /* Worth remembering: somebody may ask what became of the job. */
+};
+
+/* When a message of a worker last came. */
+struct gateway_heard {
+    bool ever;
+    uint64_t at_ms;
+};
+
+/* The monitors' last word of a node. */
+struct gateway_watched {
+    struct watched node;
+    uint64_t at_ms;
+};
+
+struct gateway_happened {
+    struct cluster_event event;
+    uint64_t at_ms; /* When it happened, by our clock. */
+};
+
+/* What monitors tell, and how long the broker's queues are. */
+struct gateway_watch {
+    bool ever;      /* Something was told, */
+    uint64_t at_ms; /* last at this time. */
+    struct term term;
+    char leader[DATAGRAM_NAME_SIZE];
+    struct gateway_watched *nodes;
+    uint32_t node_count;
+    uint32_t node_capacity;
+    struct gateway_happened
+        *events; /* GATEWAY_EVENTS_MAX, in the order of their places; or NULL. */
+    uint32_t event_count;
+    struct buf queues; /* Of struct queue_depth. */
+    bool is_measured;
+    uint64_t measured_ms;
+    bool is_measuring;
+    uint64_t measuring_ms; /* When it was asked for. */
+};
+
+/* A job that is no more, as readers are told for a while. */
+struct gateway_ended {
+    char id[ROLE_NAME_SIZE]; /* Empty: none. */
+    enum job_state state;    /* JOB_CANCELLED or JOB_EXPIRED. */
+    uint64_t at_ms;
+};
+
+struct gateway {
+    struct gateway_config config;
+    struct random random;
+    struct gateway_job **jobs;
+    uint32_t job_count;
+    struct gateway_request **requests; /* In the order in which they came. */
+    uint32_t request_count;
+    struct gateway_ended ended[GATEWAY_ENDED_MAX];
+    uint32_t next_ended;
+    struct gateway_heard *heard; /* By worker. */
+    struct gateway_watch watch;
+    bool is_begun;
+    uint64_t begun_ms; /* The first step. */
+    uint64_t first_number;
+    uint64_t next_number;
+    uint64_t next_token;
+    bool connected;
+    bool blocked; /* The broker takes nothing for now. */
+    bool stopping;
+    bool exited;
+    uint64_t stopping_ms;
+    uint64_t request_totals[GATEWAY_API_KINDS];
+    uint64_t chunk_total;
+    uint64_t byte_total;
+    /* Of the step that is being made. */
+    uint64_t now_ms;
+    struct buf *event_bytes; /* What the body of a request may lie in. */
+    struct effects *effects;
+    struct arena scratch;
+};
+
+#endif

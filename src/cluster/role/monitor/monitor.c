@@ -1,0 +1,526 @@
+/* monitor.c - where datagrams go, and what of them may be old.
+ *
+ * Whatever comes is first asked whether it is of now (cluster/role/replay_guard.h): a beat by the
+ * node's link for beats, what monitors say to each other by another one, an operator's question by
+ * one of a small table. Only challenges are taken as they come: they prove themselves by what they
+ * answer.
+ */
+#include "cluster/role/monitor/monitor.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/assert.h"
+#include "engine/base/hash.h"
+#include "engine/base/memory.h"
+#include "cluster/role/monitor/monitor_state.h"
+
+enum { FIRST_CAPACITY = 16 };
+
+/* A monitor is two receivers under one name, its heartbeat and itself. Sequences of what is sent to
+ * heartbeats begin here, so that a challenge tells which of the two it is from. */
+#define NODE_SEQUENCES ((uint64_t)1 << 63)
+
+/* ---- effects ---- */
+
+static bool effects_grow(struct monitor_effects *effects)
+{
+    if (effects->failed) return false;
+    if (effects->count < effects->capacity) return true;
+    uint32_t capacity = effects->capacity == 0 ? FIRST_CAPACITY : effects->capacity * 2;
+    struct monitor_effect *items = memory_resize(
+        NULL, effects->items, sizeof *items * effects->capacity, sizeof *items * capacity);
+    if (items == NULL) {
+        effects->failed = true;
+        return false;
+    }
+    effects->items = items;
+    effects->capacity = capacity;
+    return true;
+}
+
+struct monitor_effect *monitor_effect_add(struct monitor_turn *turn, enum monitor_effect_kind kind)
+{
+    struct monitor_effects *effects = turn->effects;
+    struct monitor_effect *effect =
+        effects_grow(effects) ? &effects->items[effects->count++] : &effects->unseen;
+    *effect = (struct monitor_effect){.kind = kind};
+    return effect;
+}
+
+void monitor_effects_reset(struct monitor_effects *effects)
+{
+    effects->count = 0;
+}
+
+void monitor_effects_done(struct monitor_effects *effects)
+{
+    memory_free(NULL, effects->items, sizeof *effects->items * effects->capacity);
+    *effects = (struct monitor_effects){0};
+}
+
+void monitor_say(struct monitor_turn *turn, enum say_level level, const char *format, ...)
+{
+    struct monitor_effect *effect = monitor_effect_add(turn, MONITOR_SAY);
+    effect->level = level;
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(effect->line, sizeof effect->line, format, arguments);
+    va_end(arguments);
+    ASSERT(size >= 0);
+}
+
+/* ---- writing ---- */
+
+static struct datagram *datagram_begin(struct monitor_turn *turn, struct monitor_effect *effect,
+                                       const char *to, enum datagram_kind kind)
+{
+    effect->datagram.kind = kind;
+    memcpy(effect->datagram.from, turn->monitor->name, sizeof effect->datagram.from);
+    memcpy(effect->datagram.to, to, sizeof effect->datagram.to);
+    return &effect->datagram;
+}
+
+static struct datagram *write_to(struct monitor_turn *turn, const struct monitor_address *address,
+                                 const char *to, struct link_sender *sender,
+                                 enum datagram_kind kind)
+{
+    if (address->size == 0) return NULL;
+    struct monitor_effect *effect = monitor_effect_add(turn, MONITOR_SEND);
+    effect->address = *address;
+    struct datagram *datagram = datagram_begin(turn, effect, to, kind);
+    link_stamp(sender, turn->monitor->config.incarnation, datagram);
+    return datagram;
+}
+
+struct datagram *monitor_write_node(struct monitor_turn *turn, struct watch *watch,
+                                    enum datagram_kind kind)
+{
+    return write_to(turn, &watch->address, watch->name, &watch->to_node, kind);
+}
+
+struct datagram *monitor_write_operator(struct monitor_turn *turn, struct operator_entry *entry,
+                                        enum datagram_kind kind)
+{
+    return write_to(turn, &entry->address, entry->name, &entry->sender, kind);
+}
+
+struct datagram *monitor_write_peer(struct monitor_turn *turn, struct watch *watch,
+                                    enum datagram_kind kind)
+{
+    ASSERT(watch->position != NO_POSITION);
+    struct monitor_effect *effect = monitor_effect_add(turn, MONITOR_SEND_TO_MONITOR);
+    effect->node = watch->node;
+    struct datagram *datagram = datagram_begin(turn, effect, watch->name, kind);
+    link_stamp(&watch->to_peer, turn->monitor->config.incarnation, datagram);
+    return datagram;
+}
+
+/* ---- the election ---- */
+
+static void election_said(struct monitor_turn *turn)
+{
+    struct monitor *monitor = turn->monitor;
+    enum election_state state = monitor->election.state;
+    if (state == monitor->state_said) return;
+    monitor->state_said = state;
+    monitor->has_news = true;
+    monitor_say(turn, SAY_INFO, "event=election state=%s term=%" PRIu64,
+                election_state_names[state], monitor->election.highest.number);
+    if (state != ELECTION_LEADER) return;
+
+    monitor->settled_ms = turn->now_ms + monitor->config.lease_ms / 4;
+    monitor->event_sequence = 0;
+    for (uint32_t i = 0; i < monitor->config.node_count; i++) {
+        watch_take_over(&monitor->watches[i]);
+    }
+    tell_event(turn, HAPPENED_ELECTED, &monitor->watches[monitor->self], 0, "");
+}
+
+static void election_send_one(struct monitor_turn *turn, uint32_t position,
+                              const struct election_message *message)
+{
+    struct monitor *monitor = turn->monitor;
+    struct watch *watch = &monitor->watches[monitor->monitors[position]];
+    struct datagram *datagram = monitor_write_peer(turn, watch, DATAGRAM_ELECTION);
+    datagram->election = *message;
+    datagram->election.cluster = monitor->cluster;
+    if (message->kind == ELECTION_PEER)
+        datagram->election.heard_ago =
+            election_heard_ago(&monitor->election, position, turn->now_ms);
+}
+
+static void election_send(struct monitor_turn *turn, const struct election_outs *outs)
+{
+    const struct election_config *config = &turn->monitor->election.config;
+    for (uint32_t i = 0; i < outs->count; i++) {
+        const struct election_out *out = &outs->items[i];
+        uint32_t first = out->to == ELECTION_TO_ALL ? 0 : out->to;
+        uint32_t end = out->to == ELECTION_TO_ALL ? config->count : out->to + 1;
+        for (uint32_t position = first; position < end; position++) {
+            if (position != config->self) election_send_one(turn, position, &out->message);
+        }
+    }
+    election_said(turn);
+}
+
+void monitor_see_term(struct monitor_turn *turn, struct term term)
+{
+    struct election_outs outs = {0};
+    election_see_term(&turn->monitor->election, term, turn->now_ms, &outs);
+    election_send(turn, &outs);
+}
+
+bool monitor_acts(const struct monitor *monitor, uint64_t now_ms)
+{
+    return election_leads(&monitor->election, now_ms) && now_ms >= monitor->settled_ms;
+}
+
+/* ---- hearing ---- */
+
+struct watch *monitor_find(struct monitor *monitor, const char *name)
+{
+    for (uint32_t i = 0; i < monitor->config.node_count; i++) {
+        if (strcmp(monitor->watches[i].name, name) == 0) return &monitor->watches[i];
+    }
+    return NULL;
+}
+
+/* Sends a challenge where one is due. */
+static enum link_answer link_check(struct monitor_turn *turn, struct link *link,
+                                   const struct monitor_event *event, bool older_is_welcome)
+{
+    struct monitor *monitor = turn->monitor;
+    const struct datagram *datagram = event->datagram;
+    enum link_answer answer =
+        link_take(link, datagram, older_is_welcome, turn->now_ms, random_u64(&monitor->random));
+    if (answer == LINK_CHALLENGE) {
+        struct monitor_effect *effect = monitor_effect_add(turn, MONITOR_SEND);
+        effect->address = event->source;
+        struct datagram *reply = datagram_begin(turn, effect, datagram->from, DATAGRAM_CHALLENGE);
+        reply->incarnation = monitor->config.incarnation;
+        reply->challenge = link_challenge(link, datagram);
+    }
+    return answer;
+}
+
+static void hear_beat(struct monitor_turn *turn, struct watch *watch,
+                      const struct monitor_event *event)
+{
+    if (event->datagram->beat.role != watch->role) return;
+    /* Not by `silent_ms`: that begins anew when the leader has heard somebody we don't. */
+    bool is_missed =
+        link_idle_ms(&watch->beats, turn->now_ms) >= turn->monitor->config.patience_ms / 2;
+    if (link_check(turn, &watch->beats, event, is_missed) != LINK_TAKE) return;
+    watch->address = event->source;
+    watch_beat(turn, watch, event->datagram);
+}
+
+/* Two cluster files could have two majorities, or two ideas of when a lease ends. */
+static bool is_of_our_cluster(struct monitor_turn *turn, struct watch *watch,
+                              const struct datagram *datagram)
+{
+    const struct monitor *monitor = turn->monitor;
+    if (datagram->kind == DATAGRAM_ELECTION)
+        watch->differs = datagram->election.cluster != monitor->cluster;
+    if (!watch->differs) return true;
+    bool is_due =
+        watch->differs_said_ms == 0 || turn->now_ms - watch->differs_said_ms >= DIFFERS_PAUSE_MS;
+    if (is_due) {
+        watch->differs_said_ms = turn->now_ms;
+        monitor_say(turn, SAY_ERROR,
+                    "event=cluster-file-differs target=%s reason=\"its monitors, lease, patience "
+                    "or beat_period are not ours: it is not heard\"",
+                    watch->name);
+    }
+    return false;
+}
+
+static void hear_peer(struct monitor_turn *turn, struct watch *watch,
+                      const struct monitor_event *event)
+{
+    struct monitor *monitor = turn->monitor;
+    const struct datagram *datagram = event->datagram;
+    if (watch->position == NO_POSITION || watch->node == monitor->self) return;
+    bool is_missed = link_idle_ms(&watch->talk, turn->now_ms) >= monitor->config.patience_ms / 2;
+    enum link_answer answer = link_check(turn, &watch->talk, event, is_missed);
+    if (answer != LINK_TAKE && answer != LINK_LATE) return;
+    if (!is_of_our_cluster(turn, watch, datagram)) return;
+
+    if (datagram->kind == DATAGRAM_VIEW) {
+        tell_hear_view(turn, watch, &datagram->view, answer);
+    } else if (datagram->kind == DATAGRAM_EVENTS) {
+        tell_hear_events(turn, watch, &datagram->events);
+    } else {
+        struct election_outs outs = {0};
+        election_hear(&monitor->election, watch->position, &datagram->election, turn->now_ms,
+                      &outs);
+        election_send(turn, &outs);
+    }
+}
+
+static struct operator_entry *operator_find(struct monitor *monitor, const char *name)
+{
+    for (uint32_t i = 0; i < OPERATORS_MAX; i++) {
+        if (strcmp(monitor->operators[i].name, name) == 0) return &monitor->operators[i];
+    }
+    return NULL;
+}
+
+/* Takes the place that was used the longest ago; not of one who is there, since anybody can play
+ * back what others once asked. NULL: all are taken. */
+static struct operator_entry *operator_make(struct monitor *monitor, const char *name,
+                                            uint64_t now_ms)
+{
+    struct operator_entry *oldest = NULL;
+    for (uint32_t i = 0; i < OPERATORS_MAX; i++) {
+        struct operator_entry *entry = &monitor->operators[i];
+        bool is_there = entry->address.size > 0 && now_ms - entry->used_ms <= OPERATOR_IDLE_MS;
+        if (is_there) continue;
+        if (oldest == NULL || entry->used_ms < oldest->used_ms) oldest = entry;
+    }
+    if (oldest == NULL) return NULL;
+    *oldest = (struct operator_entry){.used_ms = now_ms};
+    memcpy(oldest->name, name, sizeof oldest->name);
+    return oldest;
+}
+
+static void hear_ask(struct monitor_turn *turn, const struct monitor_event *event)
+{
+    struct monitor *monitor = turn->monitor;
+    const struct datagram *datagram = event->datagram;
+    struct operator_entry *entry = operator_find(monitor, datagram->from);
+    if (entry == NULL) entry = operator_make(monitor, datagram->from, turn->now_ms);
+    if (entry == NULL) return; /* Whoever asks asks again. */
+    if (link_check(turn, &entry->link, event, true) != LINK_TAKE) return;
+    entry->used_ms = turn->now_ms;
+    entry->address = event->source;
+
+    const struct ask *ask = &datagram->ask;
+    entry->wants_view = ask->kind == ASK_VIEW;
+    if (ask->kind == ASK_VIEW) {
+        tell_operator(turn, entry);
+        return;
+    }
+    struct watch *watch = monitor_find(monitor, ask->node);
+    if (watch == NULL || !election_leads(&monitor->election, turn->now_ms)) return;
+    if (ask->kind == ASK_STOP) watch_stop(turn, watch);
+    if (ask->kind == ASK_KILLED) tell_event(turn, HAPPENED_KILLED, watch, 0, "");
+}
+
+/* They could not take what we sent: it is said again, now with the number they want. */
+static void hear_challenge(struct monitor_turn *turn, struct watch *watch,
+                           const struct datagram *datagram)
+{
+    struct monitor *monitor = turn->monitor;
+    uint64_t incarnation = monitor->config.incarnation;
+    const struct challenge *challenge = &datagram->challenge;
+    if (watch == NULL) {
+        struct operator_entry *entry = operator_find(monitor, datagram->from);
+        if (entry == NULL || !link_challenged(&entry->sender, incarnation, challenge)) return;
+        if (entry->wants_view) tell_operator(turn, entry);
+    } else if (link_challenged(&watch->to_node, incarnation, challenge)) {
+        monitor->has_news = true;
+    } else if (watch->position != NO_POSITION &&
+               link_challenged(&watch->to_peer, incarnation, challenge)) {
+        struct election_outs outs = {0};
+        election_repeat(&monitor->election, watch->position, turn->now_ms, &outs);
+        election_send(turn, &outs);
+        monitor->has_news = true;
+    }
+}
+
+static void hear(struct monitor_turn *turn, const struct monitor_event *event)
+{
+    const struct datagram *datagram = event->datagram;
+    if (strcmp(datagram->to, turn->monitor->name) != 0) return;
+    struct watch *watch = monitor_find(turn->monitor, datagram->from);
+    switch (datagram->kind) {
+    case DATAGRAM_BEAT:
+        if (watch != NULL) hear_beat(turn, watch, event);
+        break;
+    case DATAGRAM_CHALLENGE:
+        hear_challenge(turn, watch, datagram);
+        break;
+    case DATAGRAM_ELECTION:
+    case DATAGRAM_VIEW:
+    case DATAGRAM_EVENTS:
+        if (watch != NULL) hear_peer(turn, watch, event);
+        break;
+    case DATAGRAM_ASK:
+        if (watch == NULL && datagram->from[0] != '\0') hear_ask(turn, event);
+        break;
+    case DATAGRAM_ORDER:
+    case DATAGRAM_KINDS:
+        break;
+    }
+}
+
+/* ---- time ---- */
+
+static void tick(struct monitor_turn *turn)
+{
+    struct monitor *monitor = turn->monitor;
+    uint64_t elapsed_ms = turn->now_ms - monitor->tick_ms;
+    if (elapsed_ms > MONITOR_TICK_MS) elapsed_ms = MONITOR_TICK_MS;
+    monitor->tick_ms = turn->now_ms;
+
+    struct election_outs outs = {0};
+    election_tick(&monitor->election, turn->now_ms, &outs);
+    election_send(turn, &outs);
+    for (uint32_t i = 0; i < monitor->config.node_count; i++) {
+        watch_tick(turn, &monitor->watches[i], elapsed_ms);
+    }
+    tell_tick(turn);
+}
+
+static void stop(struct monitor_turn *turn)
+{
+    struct election_outs outs = {0};
+    election_resign(&turn->monitor->election, turn->now_ms, &outs);
+    election_send(turn, &outs);
+    monitor_effect_add(turn, MONITOR_EXIT);
+}
+
+void monitor_step(struct monitor *monitor, const struct monitor_event *event,
+                  struct monitor_effects *effects)
+{
+    struct monitor_turn turn = {.monitor = monitor, .now_ms = event->now_ms, .effects = effects};
+    switch (event->kind) {
+    case MONITOR_TICK:
+        tick(&turn);
+        break;
+    case MONITOR_HEARD:
+        hear(&turn, event);
+        break;
+    case MONITOR_DRIVEN:
+        ASSERT(event->node < monitor->config.node_count);
+        watch_driven(&turn, &monitor->watches[event->node], event->error);
+        break;
+    case MONITOR_ENDED:
+        ASSERT(event->node < monitor->config.node_count);
+        watch_ended(&turn, &monitor->watches[event->node], event->error);
+        break;
+    case MONITOR_STOP:
+        stop(&turn);
+        break;
+    }
+}
+
+/* ---- life ---- */
+
+static status name_copy(char *out, struct text name, struct error *err)
+{
+    if (name.size == 0 || name.size >= DATAGRAM_NAME_SIZE)
+        return error_set(err, STATUS_USAGE, "monitor: \"%.*s\" is not the name of a node",
+                         TEXT_ARGS(name));
+    memcpy(out, name.bytes, name.size);
+    return STATUS_OK;
+}
+
+static status watch_init(struct monitor *monitor, uint32_t node, uint32_t *monitor_count,
+                         struct error *err)
+{
+    struct watch *watch = &monitor->watches[node];
+    const struct monitor_node *config = &monitor->config.nodes[node];
+    *watch = (struct watch){
+        .role = config->role,
+        .node = node,
+        .position = NO_POSITION,
+        .to_node = {.sequence = NODE_SEQUENCES, .challenged = NODE_SEQUENCES},
+    };
+    TRY(name_copy(watch->name, config->name, err));
+    if (config->role != NODE_MONITOR) return STATUS_OK;
+    if (*monitor_count == ELECTION_MONITORS_MAX)
+        return error_set(err, STATUS_LIMIT, "monitor: there are more than %d monitors",
+                         ELECTION_MONITORS_MAX);
+    watch->position = *monitor_count;
+    monitor->monitors[(*monitor_count)++] = node;
+    return STATUS_OK;
+}
+
+static uint64_t cluster_hash(const struct monitor *monitor, uint32_t monitor_count)
+{
+    const struct monitor_config *config = &monitor->config;
+    uint64_t hash = hash_combine(monitor_count, config->lease_ms);
+    hash = hash_combine(hash, config->patience_ms);
+    hash = hash_combine(hash, config->beat_period_ms);
+    for (uint32_t i = 0; i < monitor_count; i++) {
+        const char *name = monitor->watches[monitor->monitors[i]].name;
+        hash = hash_combine(hash, hash_bytes(name, strlen(name)));
+    }
+    return hash;
+}
+
+static status monitor_init(struct monitor *monitor, uint64_t now_ms, struct error *err)
+{
+    const struct monitor_config *config = &monitor->config;
+    TRY(name_copy(monitor->name, config->name, err));
+    uint32_t monitor_count = 0;
+    for (uint32_t i = 0; i < config->node_count; i++) {
+        TRY(watch_init(monitor, i, &monitor_count, err));
+    }
+    struct watch *self = monitor_find(monitor, monitor->name);
+    if (self == NULL || self->position == NO_POSITION)
+        return error_set(err, STATUS_USAGE, "monitor: %s is not a monitor of this cluster",
+                         monitor->name);
+    monitor->self = self->node;
+    const struct election_config election = {
+        .self = self->position,
+        .count = monitor_count,
+        .lease_ms = config->lease_ms,
+        .seed = random_u64(&monitor->random),
+        .mutation = config->election_mutation,
+    };
+    election_init(&monitor->election, &election, now_ms);
+    monitor->cluster = cluster_hash(monitor, monitor_count);
+    monitor->state_said = monitor->election.state;
+    return STATUS_OK;
+}
+
+status monitor_create(const struct monitor_config *config, uint64_t now_ms, struct monitor **out,
+                      struct error *err)
+{
+    if (config->node_count > MONITOR_NODES_MAX)
+        return error_set(err, STATUS_LIMIT, "monitor: there are more than %d nodes",
+                         MONITOR_NODES_MAX);
+    struct monitor *monitor = memory_alloc(NULL, sizeof *monitor);
+    if (monitor == NULL) return error_memory(err);
+    *monitor =
+        (struct monitor){.config = *config, .tick_ms = now_ms, .random = {.state = config->seed}};
+    monitor->watches = memory_alloc(NULL, sizeof *monitor->watches * config->node_count);
+    monitor->history.items = memory_alloc(NULL, sizeof *monitor->history.items * HISTORY_SIZE);
+    status result = STATUS_OK;
+    if (monitor->watches == NULL || monitor->history.items == NULL) {
+        result = error_memory(err);
+    } else {
+        result = monitor_init(monitor, now_ms, err);
+    }
+    if (result != STATUS_OK) {
+        monitor_destroy(monitor);
+        return result;
+    }
+    *out = monitor;
+    return STATUS_OK;
+}
+
+void monitor_destroy(struct monitor *monitor)
+{
+    if (monitor == NULL) return;
+    memory_free(NULL, monitor->watches, sizeof *monitor->watches * monitor->config.node_count);
+    memory_free(NULL, monitor->history.items, sizeof *monitor->history.items * HISTORY_SIZE);
+    memory_free(NULL, monitor, sizeof *monitor);
+}
+
+const struct election *monitor_election(const struct monitor *monitor)
+{
+    return &monitor->election;
+}
+
+void monitor_watched(const struct monitor *monitor, uint32_t node, struct watched *out)
+{
+    ASSERT(node < monitor->config.node_count);
+    watch_describe(&monitor->watches[node], out);
+}

@@ -1,0 +1,189 @@
+/* monitor_state.h - what a monitor remembers, and the parts it is made of.
+ *
+ *     monitor.c          events in, the election, challenges, effects out
+ *     monitor_watch.c    each node's life: beats, silence, restarts
+ *     monitor_tell.c     views and events to gateways, monitors and operators, and from the leader
+ *     monitor_history.c  the last things that happened
+ *
+ * Only these include it.
+ */
+#ifndef CLUSTER_ROLE_MONITOR_MONITOR_STATE_H
+#define CLUSTER_ROLE_MONITOR_MONITOR_STATE_H
+
+#include "engine/base/random.h"
+#include "cluster/role/monitor/election.h"
+#include "cluster/role/replay_guard.h"
+#include "cluster/role/monitor/monitor.h"
+
+enum {
+    HISTORY_SIZE = 256,
+    OPERATORS_MAX = 64,
+    BACKOFF_FIRST_MS = 200,
+    BACKOFF_LAST_MS = 5000,
+    LIFE_ENOUGH_MS = 10000,   /* Who lives this long begins anew. */
+    VAIN_STARTS = 5,          /* Then it is broken. */
+    AWAIT_DOUBLINGS = 3,      /* Of start_timeout, one for each start in vain. */
+    OPERATOR_IDLE_MS = 5000,  /* Then its place may be another's. */
+    DIFFERS_PAUSE_MS = 60000, /* Between two lines about one monitor's cluster file. */
+    VIEW_PERIOD_MS = 500,
+    VIEW_PAUSE_MS = 50 /* Between two, however much changes. */
+};
+#define NO_POSITION UINT32_MAX
+
+struct watch {
+    char name[DATAGRAM_NAME_SIZE];
+    enum node_role role;
+    uint32_t node;     /* Of the cluster's nodes; */
+    uint32_t position; /* of a monitor, among the monitors, else NO_POSITION. */
+    enum watch_state state;
+
+    /* A monitor's beats and its election have sequences of their own, since they come from two
+     * threads and sockets; so have the things that we send to either. */
+    struct link beats;
+    struct link talk;
+    struct link_sender to_node;
+    struct link_sender to_peer;
+    struct monitor_address address; /* Where its beats come from. */
+
+    uint64_t incarnation; /* 0: never heard. */
+    struct beat beat;     /* The last one. */
+    uint64_t silent_ms;   /* Since then, or since the beginning; in ticks, */
+    uint64_t stuck_ms;    /* since it last had progress, */
+    uint64_t life_ms;     /* and since it is up. */
+
+    bool is_hung;        /* Suspected for want of progress. */
+    bool is_lost;        /* From the last sign of it until it is up again: */
+    uint64_t lost_ms;    /* for so long; */
+    uint64_t lost;       /* this incarnation. */
+    bool suspicion_told; /* The history has it. */
+    uint64_t stopped;    /* The incarnation that was stopped on purpose, when one was. */
+
+    uint64_t condemned;  /* The incarnation that is to end itself, while it is hung; 0: none. */
+    bool is_driven;      /* The driver is at work. */
+    bool is_awaited;     /* It was started, for the last */
+    uint64_t awaited_ms; /* ms, and not heard of. */
+    bool start_failed;   /* Something may hold its place: kill it next time. */
+    bool stops_next;     /* To be stopped as soon as it beats: the driver was faster. */
+    bool broken_told;
+    uint32_t attempts;   /* To start it since it last lived long enough. */
+    uint32_t backoff_ms; /* After the next attempt; 0: BACKOFF_FIRST_MS. */
+    uint64_t retry_ms;   /* No attempt before. */
+    uint32_t restarts;
+    char problem[DATAGRAM_TEXT_SIZE];
+
+    struct event_place known;   /* The last event it has. */
+    struct event_place offered; /* The last one that it was sent as leader, in case it is new. */
+
+    /* Of a monitor: */
+    bool differs;             /* Its cluster file is another: it is not heard. */
+    uint64_t differs_said_ms; /* 0: that was not said yet. */
+};
+
+/* In order of place. */
+struct history_entry {
+    struct cluster_event event;
+    uint64_t at_ms; /* By our clock. */
+};
+
+struct history {
+    struct history_entry *items; /* HISTORY_SIZE of them; owned by the monitor. */
+    uint32_t count;
+};
+
+struct operator_entry {
+    char name[DATAGRAM_NAME_SIZE]; /* Empty: free. */
+    struct link link;
+    struct link_sender sender;
+    struct monitor_address address; /* Size 0: it has not proved yet that it is of now. */
+    bool wants_view;
+    uint64_t used_ms;
+};
+
+struct monitor {
+    struct monitor_config config; /* Its name and nodes are not to be used: they were borrowed. */
+    char name[DATAGRAM_NAME_SIZE];
+    uint32_t self;
+    struct watch *watches;                    /* Of config.node_count. */
+    uint32_t monitors[ELECTION_MONITORS_MAX]; /* Their nodes, by position. */
+    struct election election;
+    uint64_t cluster; /* Of what all monitors have to have the same: see election_message. */
+    enum election_state state_said;
+    struct term adopted; /* The latest whose view we took. */
+    uint64_t settled_ms; /* A leader drives nothing before. */
+    uint32_t event_sequence;
+    struct history history;
+    struct operator_entry operators[OPERATORS_MAX];
+    uint64_t tick_ms;
+    uint64_t view_ms; /* When the last view was sent; */
+    bool has_news;    /* something has changed since. */
+    struct random random;
+};
+
+/* One step's surroundings, since nearly everything needs all of them. */
+struct monitor_turn {
+    struct monitor *monitor;
+    uint64_t now_ms;
+    struct monitor_effects *effects;
+};
+
+/* ---- monitor.c ---- */
+
+struct monitor_effect *monitor_effect_add(struct monitor_turn *turn, enum monitor_effect_kind kind);
+void monitor_say(struct monitor_turn *turn, enum say_level level, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+struct watch *monitor_find(struct monitor *monitor, const char *name);
+/* A datagram to the node's heartbeat, stamped; to be filled in. NULL: it is not known where. */
+struct datagram *monitor_write_node(struct monitor_turn *turn, struct watch *watch,
+                                    enum datagram_kind kind);
+/* The same to another monitor itself. */
+struct datagram *monitor_write_peer(struct monitor_turn *turn, struct watch *watch,
+                                    enum datagram_kind kind);
+struct datagram *monitor_write_operator(struct monitor_turn *turn, struct operator_entry *entry,
+                                        enum datagram_kind kind);
+/* Whether it is time to order and drive. */
+bool monitor_acts(const struct monitor *monitor, uint64_t now_ms);
+void monitor_see_term(struct monitor_turn *turn, struct term term);
+
+/* ---- monitor_watch.c ---- */
+
+void watch_beat(struct monitor_turn *turn, struct watch *watch, const struct datagram *datagram);
+void watch_tick(struct monitor_turn *turn, struct watch *watch, uint64_t elapsed_ms);
+/* The driver is done; `error` NULL: it did what it was told. */
+void watch_driven(struct monitor_turn *turn, struct watch *watch, const struct error *error);
+/* What the driver had started has ended by itself. */
+void watch_ended(struct monitor_turn *turn, struct watch *watch, const struct error *error);
+/* An operator wants it stopped. */
+void watch_stop(struct monitor_turn *turn, struct watch *watch);
+/* We have become leader. */
+void watch_take_over(struct watch *watch);
+/* Another monitor says that it was stopped on purpose; or that it is wanted again. */
+void watch_adopt_stop(struct monitor_turn *turn, struct watch *watch,
+                      const struct watched *watched);
+void watch_adopt_want(struct monitor_turn *turn, struct watch *watch);
+void watch_describe(const struct watch *watch, struct watched *out);
+
+/* ---- monitor_tell.c ---- */
+
+/* Something happened: into the history, and to all; only while we lead. */
+void tell_event(struct monitor_turn *turn, enum cluster_event_kind kind, const struct watch *watch,
+                uint64_t number, const char *text);
+void tell_tick(struct monitor_turn *turn);
+void tell_operator(struct monitor_turn *turn, struct operator_entry *entry);
+/* Of a view that was overtaken (LINK_LATE) only stops count. */
+void tell_hear_view(struct monitor_turn *turn, struct watch *from, const struct view *view,
+                    enum link_answer answer);
+void tell_hear_events(struct monitor_turn *turn, struct watch *from,
+                      const struct event_list *events);
+
+/* ---- monitor_history.c ---- */
+
+/* Keeps the order; false: it is there already, or older than all that is kept. */
+bool history_add(struct history *history, const struct cluster_event *event, uint64_t at_ms);
+/* The first events after `place`, with their ages; at most DATAGRAM_EVENTS_MAX. */
+void history_list(const struct history *history, struct event_place place, uint64_t now_ms,
+                  struct event_list *out);
+struct event_place history_last(const struct history *history);
+/* Such that history_list gives the last `count`. */
+struct event_place history_before_last(const struct history *history, uint32_t count);
+
+#endif

@@ -1,0 +1,68 @@
+/* replay_guard.h - whether what comes from somebody is of now: protection against recorded
+ * datagrams.
+ *
+ * The code at a datagram's end proves who made it, not when. So each receiver gives each sender a
+ * number that it has to bring (CHALLENGE), and takes a sender's datagrams once, and only in rising
+ * order of (incarnation, sequence). What is sent at one moment may overtake each other on its way:
+ * LINK_LATE says so, and is good enough for what holds whenever it arrives. A sender that begins
+ * again lower, because it lost its disk or its clock went back, proves itself by bringing a fresh
+ * number; so it is not locked out for ever.
+ *
+ * A number is good as long as it is in use: who was silent for longer than LINK_NONCE_LIFE_MS has
+ * to bring a fresh one, since what comes with the last one may have been held back all that time.
+ *
+ * Pure; the time is told, chance is given.
+ */
+#ifndef CLUSTER_ROLE_REPLAY_GUARD_H
+#define CLUSTER_ROLE_REPLAY_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/wire/datagram.h"
+
+enum { LINK_NONCE_LIFE_MS = 5000, LINK_CHALLENGE_PAUSE_MS = 50, LINK_WINDOW = 64 };
+
+/* The receiver's side. Zeroed: nothing was heard yet. */
+struct link {
+    uint64_t incarnation; /* Of the sender's last datagram that was taken, */
+    uint64_t sequence;    /* its number, */
+    uint64_t before;      /* which of those before it were taken: bit 0 is the last of them, */
+    uint64_t taken_ms;    /* when that was, */
+    uint64_t nonce;       /* and what it has to bring. 0: none was taken yet. */
+    uint64_t fresh_nonce; /* Given lately, not yet brought back. 0: none. */
+    uint64_t fresh_ms;    /* When it was made, */
+    uint64_t asked_ms;    /* and when the sender was last told. */
+};
+
+enum link_answer {
+    LINK_TAKE,      /* It is of now. */
+    LINK_LATE,      /* It is, too, but a later one has overtaken it. */
+    LINK_CHALLENGE, /* It may be old: send link_challenge. */
+    LINK_IGNORE     /* It is old, or may be, and the sender has just been challenged. */
+};
+
+/* `older_is_welcome`: the incarnation known is thought to be dead, so one that proves itself may
+ * take its place although its number is lower. `random` is a fresh random number. */
+enum link_answer link_take(struct link *link, const struct datagram *datagram,
+                           bool older_is_welcome, uint64_t now_ms, uint64_t random);
+/* Since something was last taken; UINT64_MAX: nothing ever was. */
+uint64_t link_idle_ms(const struct link *link, uint64_t now_ms);
+/* The challenge that answers `datagram`, after LINK_CHALLENGE. */
+struct challenge link_challenge(const struct link *link, const struct datagram *datagram);
+
+/* The sender's side, one for each receiver. Zeroed: nothing was sent yet. */
+struct link_sender {
+    uint64_t sequence;   /* Of the last datagram sent. */
+    uint64_t nonce;      /* To bring. */
+    uint64_t challenged; /* The sequence that the last challenge taken answers. */
+};
+
+/* Fills in incarnation, sequence and nonce. */
+void link_stamp(struct link_sender *sender, uint64_t incarnation, struct datagram *datagram);
+/* A challenge counts when it answers something this incarnation has sent, later than the last one.
+ */
+bool link_challenged(struct link_sender *sender, uint64_t incarnation,
+                     const struct challenge *challenge);
+
+#endif

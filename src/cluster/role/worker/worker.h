@@ -1,0 +1,68 @@
+/* worker.h - what a worker decides: maps chunks, applies each batch once, repairs what is missing.
+ *
+ * A worker takes chunks from the work queues and everything else from its inbox. What it applies it
+ * logs first, so that a restart is a replay. What its folds emit it keeps, and sends again when
+ * asked.
+ *
+ *     worker_create -> EVENT_NOTED* EVENT_RECORD* EVENT_STARTED -> worker_step* -> worker_destroy
+ *
+ * Pure: see event.h. Folds are applied within the step, as they are functions too; maps are
+ * effects, because several threads can carry them out.
+ */
+#ifndef CLUSTER_ROLE_WORKER_WORKER_H
+#define CLUSTER_ROLE_WORKER_WORKER_H
+
+#include "cluster/role/event.h"
+
+/* Mistakes that a test of the tests plants; none otherwise. */
+enum worker_mutation {
+    WORKER_AS_IT_SHOULD,
+    WORKER_APPLIES_TWICE,   /* No look at what was applied already. */
+    WORKER_COUNTS_WRONG,    /* The end of a lane it emits is one too low. */
+    WORKER_FORGETS_END,     /* Never says how many batches a fold emitted. */
+    WORKER_IGNORES_SENT,    /* Misses nothing before END. */
+    WORKER_USES_HALF_COPY,  /* Maps with a side table that is not complete. */
+    WORKER_HOLDS_CHUNK,     /* Keeps a chunk that lacks a side table instead of dropping it. */
+    WORKER_HAS_NO_LEASE,    /* Never deletes a job by itself. */
+    WORKER_NEVER_DOUBLES,   /* Asks again and again after the same short delay. */
+    WORKER_SENDS_ONE_MARKER /* Through one work queue only, and takes it for all. */
+};
+
+struct spill_store;
+
+struct worker_config {
+    struct text name;
+    const struct sentiment_model *sentiment; /* Borrowed; NULL: the program's. */
+    struct spill_store
+        *store; /* Borrowed; where folds go on when memory is short; NULL: nowhere. */
+    bool maps;
+    bool folds;
+    uint32_t work_queue_count;
+    uint32_t max_jobs;
+    uint32_t map_limit;           /* Chunks in hand at once: map threads and a little more. */
+    uint32_t client_timeout_ms;   /* The lease of a job. */
+    uint32_t tick_ms;             /* A tick counts at most this much of a lease. */
+    uint32_t repair_delay_ms;     /* First wait for what is missing; doubles, */
+    uint32_t repair_delay_max_ms; /* up to this. */
+    uint32_t pause_ms;            /* Taking no chunks after one that could not be mapped. */
+    uint32_t emit_window;         /* Messages of a stream that are sent unasked, and per ASK. */
+    uint64_t max_message;
+    uint64_t incarnation; /* Another one at every start. */
+    uint64_t seed;
+    /* Called within long steps, as they get on: a monitor takes who is silent for hung. May be
+     * NULL; must not come back into the worker. */
+    void (*alive)(void *context);
+    void *alive_context;
+    enum worker_mutation mutation;
+};
+
+struct worker;
+
+MUST_USE status worker_create(const struct worker_config *config, struct worker **out,
+                              struct error *err);
+void worker_destroy(struct worker *worker);
+void worker_step(struct worker *worker, struct event *event, struct effects *effects);
+/* Jobs that it holds now. */
+uint32_t worker_job_count(const struct worker *worker);
+
+#endif

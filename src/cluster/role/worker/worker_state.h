@@ -1,0 +1,294 @@
+/* worker_state.h - a worker while it runs; shared by worker*.c alone.
+ *
+ *     worker_job.c     what a job is here: streams in, folds, copies
+ *     worker_emit.c    what finished folds send
+ *     worker_map.c     chunks in hand
+ *     worker_repair.c  what is missing, and whom to ask
+ *     worker_history.c what became of jobs, for people
+ *     worker.c         events, leases, slots
+ */
+#ifndef CLUSTER_ROLE_WORKER_WORKER_STATE_H
+#define CLUSTER_ROLE_WORKER_WORKER_STATE_H
+
+#include "engine/base/number_set.h"
+#include "engine/base/random.h"
+#include "engine/exec/fold/fold.h"
+#include "cluster/role/worker/mapper.h"
+#include "cluster/role/job_layout.h"
+#include "cluster/role/worker/output_buffer.h"
+#include "cluster/role/worker/worker.h"
+#include "engine/plan/counters.h"
+
+enum {
+    WORKER_QUEUES_MAX = 16,
+    WORKER_ATTEMPTS = 8,    /* Markers of so many attempts can be on their way. */
+    WORKER_WANTS_MAX = 256, /* Chunks of a scan asked for at once. */
+    WORKER_TOMBSTONES = 64,
+    WORKER_POISON_ALONE = 2,  /* Starts after which an item is taken alone, */
+    WORKER_POISON_STARTS = 5, /* and after which it fails its job. */
+    WORKER_SUSPECTS = 128,
+    WORKER_MILESTONES = 24, /* Of one job. */
+    WORKER_ENDED = 32,      /* Jobs that have ended, and are remembered. */
+    WORKER_AHEAD_MAX =
+        1 << 20 /* Chunks beyond the first that is missing; bounds the set of them. */
+};
+
+/* One try to find out what is lost: markers through every work queue. */
+struct marker_attempt {
+    uint64_t id;    /* 0: none. */
+    uint64_t limit; /* Numbers below were sent when the markers were. */
+};
+
+/* What one source sends to this worker. */
+struct stream {
+    enum stream_source kind;
+    uint32_t source;
+    uint32_t lane;
+    struct number_set applied;
+    uint64_t sum; /* Of lane_hash of what is applied. */
+    uint64_t number_limit;
+    bool ended;
+    uint64_t end_count;
+    uint64_t end_sum;
+    bool complete;
+    /* Repair. */
+    uint64_t sent;             /* Scans: so many are known to have been sent. */
+    uint64_t last_progress_ms; /* Something new came, or was asked for. */
+    uint32_t delay_ms;         /* Before asking again; 0: not asked since the last progress. */
+    uint64_t asked_to;         /* Folds: numbers below were sent to us or asked for. */
+    struct marker_attempt attempts[WORKER_ATTEMPTS];
+    uint32_t next_attempt;
+    uint64_t certified[WORKER_QUEUES_MAX]; /* By work queue: what was sent below this number and is
+                                              not here is not on that queue any more. */
+    uint64_t want_attempt;
+    uint64_t wants[WORKER_WANTS_MAX];
+    uint32_t want_count;
+};
+
+/* What a finished shard sends, encoded, by number and worker. */
+struct emission {
+    struct shelf messages; /* [number * (worker_count + 1) + slot]: a worker's, or the copy. */
+    uint64_t count;        /* Of numbers. */
+    uint64_t *sums;        /* By slot. */
+};
+
+enum shard_state { SHARD_OPEN, SHARD_FINISHED, SHARD_EMITTED };
+
+/* A shard of a fold that is ours. */
+struct owned_shard {
+    uint32_t fold;
+    uint32_t shard;
+    enum shard_state state;
+    struct fold_shard *rows;
+    struct emission emission;
+    struct shelf results; /* Of a result stage: its batches, encoded. */
+    bool is_result;
+};
+
+/* The copy of a finished fold, for maps. */
+struct copy {
+    struct fold fold; /* As it was, but collecting what came out of it. */
+    struct fold_shard *rows;
+    bool ready;
+};
+
+/* A milestone, and when it was reached. */
+struct reached {
+    enum milestone_kind kind;
+    uint64_t at_ms;
+    uint64_t number;
+};
+
+struct history {
+    struct reached reached[WORKER_MILESTONES];
+    uint32_t count;
+    uint64_t phases; /* A bit for each that has begun. */
+};
+
+struct ended_job {
+    char id[ROLE_NAME_SIZE];
+    struct history history;
+};
+
+struct worker_job {
+    struct map_job map; /* First: the mappers see only this. */
+    struct worker *worker;
+    char id[ROLE_NAME_SIZE];
+    uint32_t self; /* Our number in the manifest; worker_count: we only map for it. */
+    struct arena arena;
+    struct spill_store *store; /* Where folds go on when memory is short; NULL: nowhere. */
+    struct stream *streams;
+    uint32_t stream_count;
+    struct owned_shard *shards;
+    uint32_t shard_count;
+    struct copy *copies; /* By fold. */
+    struct value *scalars;
+    struct side_table *sides;
+    struct account account;
+    bool logged; /* Its manifest is in the log. */
+    bool moved;  /* Something became complete: folds may be finished. */
+    bool failed;
+    struct error error;
+    bool complete;
+    uint64_t created_ms;
+    uint64_t lease_ms;
+    uint64_t duplicates;
+    uint64_t replayed;
+    struct history history;
+};
+
+enum in_hand_kind { HAND_CHUNK, HAND_MARKER };
+
+/* Something taken from a work queue and not yet acknowledged. */
+struct in_hand {
+    enum in_hand_kind kind;
+    uint64_t id;
+    uint64_t delivery;
+    struct map_task *task; /* Not yet started, or NULL. */
+    struct map_job *job;   /* Kept; NULL for markers. */
+    uint32_t scan;
+    uint64_t number;
+    uint64_t item;
+    bool started;
+    bool alone;
+    uint32_t unconfirmed; /* Outputs that the broker has not confirmed. */
+    bool mapped;
+    struct buf marker;          /* To be forwarded, */
+    char asker[ROLE_NAME_SIZE]; /* to this node. */
+};
+
+struct token {
+    uint64_t token;
+    uint64_t hand;
+};
+
+struct tombstone {
+    char id[ROLE_NAME_SIZE];
+    uint64_t hash;
+    uint64_t until_ms;
+    bool cancelled; /* By somebody who wanted no more of it. */
+};
+
+struct suspect {
+    uint64_t item;
+    uint32_t starts;
+};
+
+struct worker {
+    struct worker_config config;
+    char name[ROLE_NAME_SIZE];
+    struct worker_job **jobs;
+    uint32_t job_count;
+    uint32_t job_capacity;
+    struct in_hand *hands; /* In the order they were taken. */
+    uint32_t hand_count;
+    uint32_t hand_capacity;
+    struct token *tokens;
+    uint32_t token_count;
+    uint32_t token_capacity;
+    uint64_t next_id;
+    uint64_t now_ms;
+    uint64_t started_ms;
+    uint64_t last_tick_ms;
+    uint64_t paused_until_ms;
+    uint64_t paused_for; /* The manifest of the unknown job that we last paused for. */
+    bool started;
+    bool connected;
+    bool blocked; /* The broker takes nothing: renewals can't come either. */
+    bool working; /* We take from the work queues. */
+    bool stopping;
+    bool replaying;
+    bool exited;
+    struct tombstone tombstones[WORKER_TOMBSTONES];
+    uint32_t next_tombstone;
+    struct ended_job ended[WORKER_ENDED];
+    uint32_t next_ended;
+    struct suspect suspects[WORKER_SUSPECTS];
+    uint32_t suspect_count;
+    struct arena arena; /* Of one step. */
+    struct random random;
+};
+
+/* ---- worker.c ---- */
+
+/* The step gets on: something of bounded length is done. */
+void worker_alive(const struct worker *worker);
+struct worker_job *worker_find(struct worker *worker, struct text id);
+/* Whether the job was here, however long ago, as far as we remember. */
+bool worker_has_buried(const struct worker *worker, struct text id, uint64_t hash);
+/* Encodes and sends; nobody waits for the confirmation. */
+void worker_send(struct worker *worker, struct effects *effects, struct text to,
+                 const struct message *message);
+/* A message of the job made here: applied and logged like one from the inbox. */
+void worker_receive(struct worker *worker, struct worker_job *job, struct buf *bytes,
+                    struct effects *effects);
+struct message worker_message(const struct worker *worker, enum message_kind kind,
+                              const struct worker_job *job);
+
+/* ---- worker_job.c ---- */
+
+MUST_USE status worker_job_create(struct worker *worker, struct shape *shape,
+                                  struct worker_job **out, struct error *err);
+/* The job is gone for the worker; its memory goes when no map uses it any more. */
+void worker_job_end(struct worker_job *job);
+void worker_job_fail(struct worker_job *job, const struct error *err, struct effects *effects);
+/* The same, naming the fold's query, and what helps when memory is out. */
+void worker_job_fail_fold(struct worker_job *job, uint32_t fold, struct error *err,
+                          struct effects *effects);
+/* NULL: nothing of that source comes here; that shard is not ours. */
+struct stream *worker_job_stream(struct worker_job *job, enum stream_source kind, uint32_t source,
+                                 uint32_t lane);
+struct owned_shard *worker_job_shard(struct worker_job *job, uint32_t fold, uint32_t shard);
+/* Messages of a job; each tells whether it brought something new, which is to be kept. */
+bool worker_job_output(struct worker_job *job, const struct message_output *output,
+                       struct effects *effects);
+bool worker_job_end_of_scan(struct worker_job *job, const struct message_end *end,
+                            struct effects *effects);
+bool worker_job_end_of_lane(struct worker_job *job, const struct message_lane_end *end,
+                            struct effects *effects);
+/* Finishes and emits whatever is complete; to be called when something new came in. */
+void worker_job_advance(struct worker_job *job, struct effects *effects);
+/* Whether a map of this scan can be done here. */
+bool worker_job_can_map(const struct worker_job *job, uint32_t scan);
+
+/* ---- worker_emit.c ---- */
+
+/* Makes what a finished shard emits, keeps it, and sends it on. */
+void worker_job_emit(struct worker_job *job, struct owned_shard *owned, struct effects *effects);
+void worker_job_ask(struct worker_job *job, struct text from, const struct message_ask *ask,
+                    struct effects *effects);
+void worker_job_fetch(struct worker_job *job, struct text from, const struct message_fetch *fetch,
+                      struct effects *effects);
+
+/* ---- worker_map.c ---- */
+
+void worker_take(struct worker *worker, struct event *event, struct effects *effects);
+void worker_mapped(struct worker *worker, struct event *event, struct effects *effects);
+void worker_confirmed(struct worker *worker, uint64_t token, struct effects *effects);
+void worker_start_maps(struct worker *worker, struct effects *effects);
+void hand_done(struct in_hand *hand);
+
+/* ---- worker_repair.c ---- */
+
+/* What a SYNC asks for: answers with STATUS, and looks for what is missing. */
+void worker_sync(struct worker *worker, struct worker_job *job, struct text from,
+                 const struct message_sync *sync, struct effects *effects);
+void worker_marker_returned(struct worker *worker, struct worker_job *job,
+                            const struct message_marker *marker, struct effects *effects);
+/* After new numbers: asks for the next ones of a stream that is sent in windows. */
+void worker_ask_on(struct worker_job *job, struct stream *stream, struct effects *effects);
+void stream_forget_markers(struct stream *stream);
+
+/* ---- worker_history.c ---- */
+
+void worker_history_note(struct worker_job *job, enum milestone_kind kind, uint64_t number);
+/* The job was read back from a log that was begun so long ago. */
+void worker_history_begun(struct worker_job *job, uint64_t age_ms);
+/* A chunk of the phase (0..) is applied; only the first of each is worth a note. */
+void worker_history_phase(struct worker_job *job, uint32_t phase);
+/* The job is about to be removed: its history stays. */
+void worker_history_end(struct worker_job *job, enum milestone_kind kind);
+/* The milestones of one job, also of one that has ended; in the step's arena. */
+void worker_history_tell(struct worker *worker, struct text id, struct message_jobs *jobs);
+
+#endif

@@ -1,0 +1,120 @@
+/* cluster.h - everything that is simulated, in one struct: nodes, clients, broker, network.
+ *
+ * Who calls whom: the world calls timers; a node's or client's timer steps its role and carries out
+ * the effects (sim_node.c, sim_client.c); these reach others only through the bus (sim_bus.c), HTTP
+ * (sim_http.c) and timers. Faults (faults.c) come from timers too.
+ *
+ * Processes have lives: whatever was under way for an earlier life of a process is void.
+ */
+#ifndef CLUSTER_SIM_JOBS_CLUSTER_H
+#define CLUSTER_SIM_JOBS_CLUSTER_H
+
+#include "cluster/sim/jobs/rules.h"
+#include "cluster/sim/jobs/scenario.h"
+#include "cluster/sim/jobs/sim.h"
+#include "cluster/sim/jobs/sim_bus.h"
+#include "cluster/sim/jobs/sim_client.h"
+#include "cluster/sim/jobs/sim_echo.h"
+#include "cluster/sim/jobs/sim_http.h"
+#include "cluster/sim/jobs/sim_node.h"
+#include "cluster/sim/jobs/sim_unknown.h"
+#include "cluster/sim/world.h"
+
+enum {
+    CLUSTER_GATEWAYS_MAX = 3,
+    CLUSTER_WORKERS_MAX = 4,
+    CLUSTER_NODES_MAX = CLUSTER_GATEWAYS_MAX + CLUSTER_WORKERS_MAX,
+    CLUSTER_CLIENTS_MAX = 4
+};
+
+struct sim_call;
+
+/* What is in store for a run; drawn from the seed by the profile. */
+struct cluster_settings {
+    uint32_t gateway_count;
+    uint32_t worker_count;
+    uint32_t work_count;
+    uint32_t client_count;
+    uint32_t max_jobs;
+    uint32_t map_limit;
+    uint32_t window;
+    uint32_t emit_window;
+    uint32_t put_limit;
+    uint32_t map_ms;            /* A map takes up to this, */
+    uint32_t slow_per_mille;    /* and with this chance */
+    uint32_t slow_ms;           /* up to that. */
+    uint32_t turn_ms;           /* A node handles an event within this. */
+    uint32_t http_ms;           /* One way. */
+    uint32_t http_loss;         /* Per mille: a request or a reply is lost, while faults last. */
+    uint32_t torn_per_mille;    /* Logs after a crash. */
+    uint32_t client_timeout_ms; /* The lease. */
+    uint32_t client_start_ms;   /* They begin within this. */
+    uint64_t faults_end_ms;     /* None begin later. */
+    uint32_t fault_gap_ms;      /* Up to this between two of them; 0: there are none. */
+    uint32_t fault_weights[16]; /* By enum fault_kind, in faults.c. */
+    uint32_t fault_limit;       /* So many at most. */
+    bool spread;                /* Every request goes to another gateway. */
+    bool has_poison;            /* The first client's question kills workers. */
+    bool has_full_disk;         /* The first client's job finds no room on a worker. */
+    bool has_vanishing;         /* The last client goes for ever. */
+    bool has_cancel;            /* Somebody cancels the first client's job. */
+    bool has_observers;
+    bool has_rush;         /* All begin at once, and nothing goes wrong at first. */
+    bool has_reader;       /* Somebody keeps asking for the job of the client that has gone. */
+    bool has_stranger;     /* Somebody asks for what is not his, */
+    bool stranger_works;   /* and has a job of his own. */
+    bool has_reuse;        /* The last client asks for something else under the same name. */
+    bool has_altered;      /* What is sent for the first client's job is altered. */
+    uint64_t end_limit_ms; /* Clients must have ended so long after the last fault. */
+};
+
+/* ---- all ---- */
+
+struct cluster {
+    struct world world;
+    const struct sim_options *options;
+    const struct scenarios *scenarios;
+    struct cluster_settings settings;
+    struct sim_net net;
+    struct sim_node nodes[CLUSTER_NODES_MAX]; /* Gateways, then workers. */
+    uint32_t node_count;
+    struct manifest_worker workers[CLUSTER_WORKERS_MAX];
+    struct sim_client clients[CLUSTER_CLIENTS_MAX];
+    struct sim_stranger stranger;
+    struct sim_echoes echoes;
+    struct rules rules;
+    struct sim_call *calls;
+    uint64_t next_call;
+    uint64_t next_incarnation;
+    uint64_t last_fault_ms;
+    uint32_t fault_count;
+    bool faults_are_over;
+    uint64_t alarm_until_ms;
+    uint64_t alarm_count;
+    uint32_t alteration_count;
+    struct arena scratch; /* Of one look at a message. */
+    struct sim_report report;
+};
+
+static inline bool cluster_is_faulty(const struct cluster *cluster)
+{
+    return !cluster->faults_are_over;
+}
+bool cluster_is_answered(const struct cluster *cluster);
+
+/* ---- faults.c ---- */
+
+/* Draws the settings of a run. */
+void faults_draw(struct cluster *cluster);
+void faults_begin(struct cluster *cluster);
+
+/* ---- checker.c ---- */
+
+/* When a client has ended; fails the world. */
+void checker_client(struct cluster *cluster, const struct sim_client *client);
+/* Nothing is left behind; `out` (may be NULL) says what is. */
+bool checker_is_clean(const struct cluster *cluster, char *out, size_t size);
+/* What the profile promises. */
+void checker_proportion(struct cluster *cluster);
+
+#endif

@@ -1,0 +1,238 @@
+/* sim.c - one run: sets the cluster up, lets it happen, and looks at what has come of it. */
+#include "cluster/sim/jobs/sim.h"
+
+#include <stdio.h>
+
+#include "engine/base/memory.h"
+#include "cluster/sim/jobs/cluster.h"
+
+enum {
+    WATCH_MS = 250,
+    OBSERVE_MS = 2000,
+    RUSH_MS = 1000,         /* Until all nodes are there. */
+    CLEAN_LIMIT_MS = 60000, /* Until nothing is left, after all clients have ended: two leases. */
+    STEPS_MAX = 2000000
+};
+
+const char *const sim_profile_names[SIM_PROFILES] = {
+    [SIM_MIXED] = "mixed",
+    [SIM_CALM] = "calm",
+    [SIM_SLOW_MAPS] = "slow-maps",
+    [SIM_FULL_QUEUES] = "full-queues",
+    [SIM_WORKER_DEATH] = "worker-death",
+    [SIM_GATEWAY_DEATH] = "gateway-death",
+    [SIM_BROKER_DEATH] = "broker-death",
+    [SIM_PAUSE] = "pause",
+    [SIM_LOST_DISK] = "lost-disk",
+};
+
+const char *const sim_mutation_names[SIM_MUTATIONS] = {
+    [WORKER_AS_IT_SHOULD] = "none",           [WORKER_APPLIES_TWICE] = "applies-twice",
+    [WORKER_COUNTS_WRONG] = "counts-wrong",   [WORKER_FORGETS_END] = "forgets-end",
+    [WORKER_IGNORES_SENT] = "ignores-sent",   [WORKER_USES_HALF_COPY] = "uses-half-copy",
+    [WORKER_HOLDS_CHUNK] = "holds-chunk",     [WORKER_HAS_NO_LEASE] = "has-no-lease",
+    [WORKER_NEVER_DOUBLES] = "never-doubles", [WORKER_SENDS_ONE_MARKER] = "sends-one-marker",
+};
+
+/* ---- setting up ---- */
+
+static void start_node_timer(void *context, uint64_t number)
+{
+    struct cluster *cluster = context;
+    if (!cluster->nodes[number].is_up) sim_node_start(&cluster->nodes[number]);
+}
+
+static void start_client_timer(void *context, uint64_t number)
+{
+    struct cluster *cluster = context;
+    if (!cluster->clients[number].has_begun) sim_client_start(&cluster->clients[number]);
+}
+
+static void set_up_nodes(struct cluster *cluster)
+{
+    const struct cluster_settings *settings = &cluster->settings;
+    cluster->node_count = settings->gateway_count + settings->worker_count;
+    cluster->net.node_count = cluster->node_count;
+    for (uint32_t i = 0; i < cluster->node_count; i++) {
+        sim_node_init(cluster, &cluster->nodes[i], i);
+        world_after(&cluster->world, world_below(&cluster->world, 100), start_node_timer, cluster,
+                    i);
+    }
+    for (uint32_t i = 0; i < settings->worker_count; i++) {
+        struct sim_node *node = &cluster->nodes[settings->gateway_count + i];
+        cluster->workers[i].name = text_of(node->name);
+        node->maps = cluster->workers[i].maps;
+        node->folds = cluster->workers[i].folds;
+    }
+}
+
+static void set_up_clients(struct cluster *cluster)
+{
+    const struct cluster_settings *settings = &cluster->settings;
+    const struct scenarios *scenarios = cluster->scenarios;
+    struct world *world = &cluster->world;
+    for (uint32_t i = 0; i < settings->client_count; i++) {
+        uint32_t chosen = world_below(world, scenarios->healthy_count);
+        if (i == 0 && settings->has_poison) chosen = scenarios->count - 1;
+        sim_client_init(cluster, &cluster->clients[i], i, &scenarios->items[chosen]);
+        uint64_t first_ms = settings->has_rush ? RUSH_MS : 0;
+        world_after(world, first_ms + world_between(world, 0, settings->client_start_ms),
+                    start_client_timer, cluster, i);
+    }
+    if (settings->has_full_disk) {
+        uint32_t worker = world_below(world, settings->worker_count);
+        struct sim_disk *disk = &cluster->nodes[settings->gateway_count + worker].disk;
+        disk->full_code = world_chance(world, 500) ? STATUS_LIMIT : STATUS_IO;
+        (void)snprintf(disk->full_for, sizeof disk->full_for, "job-0-1"); /* Fits. */
+    }
+}
+
+/* ---- watching ---- */
+
+bool cluster_is_answered(const struct cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
+        const struct sim_client *client = &cluster->clients[i];
+        if (!client->has_ended && !client->has_gone) return false;
+    }
+    return true;
+}
+
+struct watch {
+    struct cluster *cluster;
+    bool is_answered;
+    uint64_t answered_ms;
+    bool is_over;
+};
+
+static void fail_late(struct cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
+        const struct sim_client *client = &cluster->clients[i];
+        if (client->has_ended || client->has_gone) continue;
+        world_fail(&cluster->world, "client %u (%s) has not ended %llu s after the last fault", i,
+                   client->scenario->name,
+                   (unsigned long long)cluster->settings.end_limit_ms / 1000);
+    }
+}
+
+static void watch_timer(void *context, uint64_t number)
+{
+    struct watch *watch = context;
+    struct cluster *cluster = watch->cluster;
+    uint64_t now_ms = cluster->world.now_ms;
+    rules_watch(cluster);
+    if (!watch->is_answered && cluster_is_answered(cluster)) {
+        watch->is_answered = true;
+        watch->answered_ms = now_ms;
+    }
+    if (watch->is_answered && cluster->faults_are_over) {
+        char left[100];
+        uint64_t since_ms = now_ms - watch->answered_ms;
+        watch->is_over = checker_is_clean(cluster, left, sizeof left);
+        if (!watch->is_over && since_ms > CLEAN_LIMIT_MS &&
+            now_ms > cluster->last_fault_ms + CLEAN_LIMIT_MS) {
+            world_fail(&cluster->world, "%llu s after the last client ended, %s",
+                       (unsigned long long)since_ms / 1000, left);
+        }
+    } else if (cluster->faults_are_over &&
+               now_ms > cluster->last_fault_ms + cluster->settings.end_limit_ms) {
+        fail_late(cluster);
+    }
+    world_after(&cluster->world, WATCH_MS, watch_timer, watch, number);
+}
+
+/* Somebody who asks for a job that is not his. */
+static void observe_timer(void *context, uint64_t number)
+{
+    struct cluster *cluster = context;
+    struct world *world = &cluster->world;
+    if (cluster_is_answered(cluster)) return;
+    const struct sim_client *client =
+        &cluster->clients[world_below(world, cluster->settings.client_count)];
+    if (client->has_begun) {
+        static const enum api_kind kinds[] = {API_GET_JOB, API_GET_JOB, API_LIST_JOBS,
+                                              API_NODES,   API_HEALTH,  API_METRICS};
+        struct api_request request = {.kind = kinds[world_below(world, 6)],
+                                      .job = text_of(client->job)};
+        sim_http_request(cluster, SIM_HTTP_OBSERVER,
+                         world_below(world, cluster->settings.gateway_count), 0, &request);
+    }
+    world_after(world, world_between(world, 1, OBSERVE_MS), observe_timer, cluster, number);
+}
+
+/* ---- the run ---- */
+
+static void run(struct cluster *cluster)
+{
+    struct watch watch = {.cluster = cluster};
+    set_up_nodes(cluster);
+    set_up_clients(cluster);
+    faults_begin(cluster);
+    world_after(&cluster->world, WATCH_MS, watch_timer, &watch, 0);
+    if (cluster->settings.has_observers) {
+        world_after(&cluster->world, OBSERVE_MS, observe_timer, cluster, 0);
+    }
+    if (cluster->settings.has_stranger) sim_stranger_begin(cluster);
+    if (cluster->settings.has_reuse) sim_echo_begin(cluster);
+    while (!watch.is_over && world_step(&cluster->world)) {
+        if (cluster->world.step_count > STEPS_MAX) {
+            world_fail(&cluster->world, "it does not come to an end");
+        }
+    }
+}
+
+static void make_report(struct cluster *cluster, struct sim_report *out)
+{
+    struct sim_report *report = &cluster->report;
+    for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
+        const struct sim_client *client = &cluster->clients[i];
+        if (client->scenario == NULL) continue;
+        report->chunk_count += client->put_count - client->again_count;
+        report->resent_count += client->again_count;
+    }
+    if (!cluster->world.failed) checker_proportion(cluster);
+    report->ok = !cluster->world.failed;
+    (void)snprintf(report->reason, sizeof report->reason, "%s",
+                   cluster->world.reason); /* Of one size. */
+    report->history = cluster->world.history;
+    report->message_count = cluster->net.message_count;
+    report->fault_count = cluster->fault_count;
+    report->simulated_ms = cluster->world.now_ms;
+    report->step_count = cluster->world.step_count;
+    *out = *report;
+}
+
+static void tear_down(struct cluster *cluster)
+{
+    for (uint32_t i = 0; i < CLUSTER_CLIENTS_MAX; i++) {
+        sim_client_done(&cluster->clients[i]);
+    }
+    for (uint32_t i = 0; i < CLUSTER_NODES_MAX; i++) {
+        sim_node_done(&cluster->nodes[i]);
+    }
+    sim_http_done(cluster);
+    sim_echo_done(cluster);
+    arena_done(&cluster->scratch);
+    sim_net_done(&cluster->net);
+    world_done(&cluster->world);
+    memory_free(NULL, cluster, sizeof *cluster);
+}
+
+status sim_run_seed(const struct scenarios *scenarios, const struct sim_options *options,
+                    struct sim_report *out, struct error *err)
+{
+    struct cluster *cluster = memory_alloc(NULL, sizeof *cluster);
+    if (cluster == NULL) return error_memory(err);
+    *cluster = (struct cluster){.options = options, .scenarios = scenarios};
+    world_init(&cluster->world, options->seed, options->trace_fd);
+    cluster->net.world = &cluster->world;
+    status result = sim_net_init(&cluster->net, err);
+    if (result == STATUS_OK) {
+        faults_draw(cluster);
+        run(cluster);
+        make_report(cluster, out);
+    }
+    tear_down(cluster);
+    return result;
+}

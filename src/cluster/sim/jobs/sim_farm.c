@@ -1,0 +1,202 @@
+/* sim_farm.c - a pipe from each process; a record when a run begins and one when it is over, so
+ * that it is known which one a process has died of.
+ */
+#include "cluster/sim/jobs/sim_farm.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/base/assert.h"
+
+enum { POLL_MS = 200 };
+
+struct record {
+    uint64_t seed;
+    bool is_over;
+    struct sim_report report;
+};
+
+_Static_assert(sizeof(struct record) <= 4096, "a record is written at once");
+
+/* One process and what it does. */
+struct lane {
+    pid_t pid;
+    int fd;       /* -1: it has done its part. */
+    bool is_last; /* Whoever asked has heard enough. */
+    uint64_t next_seed;
+    bool is_running; /* The run of next_seed has begun. */
+};
+
+static bool write_record(int fd, const struct record *record)
+{
+    ssize_t size;
+    do {
+        size = write(fd, record, sizeof *record);
+    } while (size < 0 && errno == EINTR);
+    return size == (ssize_t)sizeof *record;
+}
+
+/* The whole life of a process of the farm. */
+static void work(const struct scenarios *scenarios, const struct sim_farm_options *options,
+                 uint64_t seed, int fd)
+{
+    for (;;) {
+        struct sim_options run = {.seed = seed,
+                                  .mutation = options->mutation,
+                                  .profile = options->profile,
+                                  .trace_fd = -1};
+        struct record record = {.seed = seed};
+        struct error err;
+        if (!write_record(fd, &record)) _exit(1);
+        status result = options->run != NULL
+                            ? options->run(options->context, seed, &record.report, &err)
+                            : sim_run_seed(scenarios, &run, &record.report, &err);
+        if (result != STATUS_OK) {
+            record.report = (struct sim_report){.ok = false};
+            (void)snprintf(record.report.reason, sizeof record.report.reason, "%.500s",
+                           err.text); /* May be cut. */
+        }
+        record.is_over = true;
+        if (!write_record(fd, &record)) _exit(1);
+        if (options->last_seed - seed < options->process_count) _exit(0);
+        seed += options->process_count;
+    }
+}
+
+static status lane_start(struct lane *lane, const struct scenarios *scenarios,
+                         const struct sim_farm_options *options, struct error *err)
+{
+    int ends[2];
+    if (pipe(ends) != 0) return error_set(err, STATUS_IO, "no pipe: %s", strerror(errno));
+    pid_t pid = fork();
+    if (pid < 0) {
+        int number = errno;
+        (void)close(ends[0]); /* Nothing was written. */
+        (void)close(ends[1]);
+        return error_set(err, STATUS_IO, "no process: %s", strerror(number));
+    }
+    if (pid == 0) {
+        (void)close(ends[0]); /* The other side's. */
+        (void)signal(SIGINT, SIG_DFL);
+        (void)signal(SIGTERM, SIG_DFL);
+        work(scenarios, options, lane->next_seed, ends[1]);
+    }
+    (void)close(ends[1]); /* The other side's. */
+    lane->pid = pid;
+    lane->fd = ends[0];
+    lane->is_running = false;
+    return STATUS_OK;
+}
+
+/* What the process has died of, if it has not done all of its part. */
+static void lane_reap(struct lane *lane, char *out, size_t size)
+{
+    int code = 0;
+    pid_t pid;
+    do {
+        pid = waitpid(lane->pid, &code, 0);
+    } while (pid < 0 && errno == EINTR);
+    (void)close(lane->fd); /* It was only read. */
+    lane->fd = -1;
+    if (WIFSIGNALED(code)) {
+        (void)snprintf(out, size, "the process died of signal %d", WTERMSIG(code)); /* Fits. */
+    } else {
+        (void)snprintf(out, size, "the process ended with code %d", WEXITSTATUS(code)); /* Fits. */
+    }
+}
+
+/* The process has closed its end. */
+static status lane_ended(struct lane *lane, const struct scenarios *scenarios,
+                         const struct sim_farm_options *options, struct error *err)
+{
+    struct sim_report report = {.ok = false};
+    lane_reap(lane, report.reason, sizeof report.reason);
+    if (!lane->is_running) {
+        if (lane->next_seed > options->last_seed) return STATUS_OK;
+        return error_set(err, STATUS_IO, "%s between two runs", report.reason);
+    }
+    lane->is_last = !options->ran(options->context, lane->next_seed, &report);
+    if (options->last_seed - lane->next_seed < options->process_count) return STATUS_OK;
+    lane->next_seed += options->process_count;
+    return lane_start(lane, scenarios, options, err);
+}
+
+static status lane_read(struct lane *lane, const struct scenarios *scenarios,
+                        const struct sim_farm_options *options, struct error *err)
+{
+    struct record record;
+    ssize_t size;
+    do {
+        size = read(lane->fd, &record, sizeof record);
+    } while (size < 0 && errno == EINTR);
+    if (size != (ssize_t)sizeof record) return lane_ended(lane, scenarios, options, err);
+    ASSERT(record.seed == lane->next_seed);
+    lane->is_running = !record.is_over;
+    if (!record.is_over) return STATUS_OK;
+    lane->is_last = !options->ran(options->context, record.seed, &record.report);
+    bool is_last = options->last_seed - record.seed < options->process_count;
+    lane->next_seed = is_last ? UINT64_MAX : record.seed + options->process_count;
+    return STATUS_OK;
+}
+
+static bool is_cancelled(const struct sim_farm_options *options)
+{
+    return options->cancelled != NULL && atomic_load(options->cancelled);
+}
+
+static status watch(struct lane *lanes, const struct scenarios *scenarios,
+                    const struct sim_farm_options *options, struct error *err)
+{
+    for (;;) {
+        struct pollfd polled[SIM_FARM_PROCESSES_MAX];
+        uint32_t open_count = 0;
+        for (uint32_t i = 0; i < options->process_count; i++) {
+            polled[i] = (struct pollfd){.fd = lanes[i].fd, .events = POLLIN};
+            open_count += lanes[i].fd >= 0;
+        }
+        if (open_count == 0) return STATUS_OK;
+        if (is_cancelled(options)) return error_set(err, STATUS_CANCELLED, "interrupted");
+        int ready = poll(polled, options->process_count, POLL_MS);
+        if (ready < 0 && errno != EINTR) {
+            return error_set(err, STATUS_IO, "poll: %s", strerror(errno));
+        }
+        for (uint32_t i = 0; ready > 0 && i < options->process_count; i++) {
+            if (polled[i].fd < 0 || polled[i].revents == 0) continue;
+            TRY(lane_read(&lanes[i], scenarios, options, err));
+            if (lanes[i].is_last) return STATUS_OK;
+        }
+    }
+}
+
+status sim_farm_run(const struct scenarios *scenarios, const struct sim_farm_options *options,
+                    struct error *err)
+{
+    struct lane lanes[SIM_FARM_PROCESSES_MAX];
+    struct sim_farm_options used = *options;
+    uint64_t seed_count = used.last_seed - used.first_seed + 1;
+    if (used.process_count > SIM_FARM_PROCESSES_MAX) used.process_count = SIM_FARM_PROCESSES_MAX;
+    if (seed_count != 0 && used.process_count > seed_count) {
+        used.process_count = (uint32_t)seed_count;
+    }
+    ASSERT(used.first_seed <= used.last_seed && used.process_count > 0);
+    for (uint32_t i = 0; i < used.process_count; i++) {
+        lanes[i] = (struct lane){.fd = -1, .next_seed = used.first_seed + i};
+    }
+    status result = STATUS_OK;
+    for (uint32_t i = 0; i < used.process_count && result == STATUS_OK; i++) {
+        result = lane_start(&lanes[i], scenarios, &used, err);
+    }
+    if (result == STATUS_OK) result = watch(lanes, scenarios, &used, err);
+    for (uint32_t i = 0; i < used.process_count; i++) {
+        char ignored[64];
+        if (lanes[i].fd < 0) continue;
+        (void)kill(lanes[i].pid, SIGKILL); /* It is ours, and not reaped yet. */
+        lane_reap(&lanes[i], ignored, sizeof ignored);
+    }
+    return result;
+}

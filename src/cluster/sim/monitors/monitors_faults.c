@@ -1,0 +1,351 @@
+/* monitors_faults.c - what goes wrong among monitors and nodes, drawn from the seed.
+ *
+ * Sizes and habits first; then one fault after the other, and in some runs a script
+ * (watch_script.c): a row of faults that has to come in this order to matter, which chance alone
+ * would seldom give.
+ */
+#include "cluster/sim/monitors/monitors_cluster.h"
+
+#include <stdio.h>
+
+enum fault_kind {
+    FAULT_CRASH,
+    FAULT_CRASH_MONITORS, /* Several at once. */
+    FAULT_POWER,          /* All. */
+    FAULT_PAUSE,
+    FAULT_HANG,
+    FAULT_CUT,  /* One process from all, or two from each other; one way or both. */
+    FAULT_FLAP, /* The same, on and off. */
+    FAULT_CLOCK,
+    FAULT_STOP,
+    FAULT_START, /* By hand, of what was stopped. */
+    FAULT_REPLAY,
+    FAULT_FORGE,
+    FAULT_DRIVER,
+    FAULT_ASK,
+    FAULT_KINDS
+};
+
+static const uint32_t weights[FAULT_KINDS] = {
+    [FAULT_CRASH] = 20,  [FAULT_CRASH_MONITORS] = 6,
+    [FAULT_POWER] = 2,   [FAULT_PAUSE] = 14,
+    [FAULT_HANG] = 10,   [FAULT_CUT] = 14,
+    [FAULT_FLAP] = 6,    [FAULT_CLOCK] = 6,
+    [FAULT_STOP] = 6,    [FAULT_START] = 3,
+    [FAULT_REPLAY] = 16, [FAULT_FORGE] = 4,
+    [FAULT_DRIVER] = 4,  [FAULT_ASK] = 6,
+};
+
+enum { PAUSE_MAX_MS = 10000, CUT_MAX_MS = 8000, JUMP_MAX_MS = 3600000, FLAPS = 8 };
+
+/* ---- the shape of the run ---- */
+
+static void draw_times(struct watch_cluster *cluster)
+{
+    struct world *world = &cluster->world;
+    struct watch_settings *settings = &cluster->settings;
+    settings->beat_period_ms = world_between(world, 150, 400);
+    settings->patience_ms = 3 * settings->beat_period_ms + world_between(world, 100, 800);
+    settings->hang_timeout_ms = settings->patience_ms + world_between(world, 500, 2500);
+    settings->start_timeout_ms = world_between(world, 1000, 4000);
+    settings->lease_ms = world_between(world, 600, 2500);
+    settings->startup_ms = world_between(world, 10, 2000);
+    settings->fault_ms = world_between(world, 2000, 25000);
+    settings->fault_gap_ms = world_between(world, 100, 2500);
+}
+
+static void draw_habits(struct watch_cluster *cluster)
+{
+    struct world *world = &cluster->world;
+    struct watch_settings *settings = &cluster->settings;
+    struct watch_net *net = &cluster->net;
+    settings->reuses_ports = world_chance(world, 400);
+    settings->drive_ms = world_between(world, 1, 200);
+    if (world_chance(world, 300)) settings->drive_slow_per_mille = world_below(world, 500);
+    if (world_chance(world, 300)) settings->drive_fail_per_mille = world_below(world, 700);
+    if (world_chance(world, 100)) settings->drive_hang_per_mille = world_below(world, 300);
+    net->delay_ms = world_between(world, 0, 15);
+    if (world_chance(world, 400)) net->lose_per_mille = world_below(world, 200);
+    if (world_chance(world, 300)) net->double_per_mille = world_below(world, 200);
+    if (world_chance(world, 400)) net->late_per_mille = world_below(world, 150);
+    net->late_ms = world_between(world, 50, 4000);
+    if (world_chance(world, 400)) settings->script = world_below(world, WATCH_SCRIPTS);
+}
+
+void watch_draw(struct watch_cluster *cluster)
+{
+    static const uint32_t monitor_counts[] = {1, 2, 3, 3, 3, 3, 3, 4, 5, 5};
+    struct world *world = &cluster->world;
+    struct watch_settings *settings = &cluster->settings;
+    uint32_t first = world_between(world, 3, WATCH_NODES_MAX);
+    uint32_t second = world_between(world, 3, WATCH_NODES_MAX);
+    settings->node_count = first < second ? first : second;
+    settings->monitor_count = monitor_counts[world_below(world, 10)];
+    settings->script = WATCH_SCRIPTS;
+    draw_times(cluster);
+    draw_habits(cluster);
+    cluster->process_count = settings->node_count + settings->monitor_count;
+    for (uint32_t i = 0; i < cluster->process_count; i++) {
+        char name[16];
+        bool is_monitor = i >= settings->node_count;
+        bool is_gateway = i <= settings->node_count / 3;
+        enum node_role role = is_monitor ? NODE_MONITOR : is_gateway ? NODE_GATEWAY : NODE_WORKER;
+        (void)snprintf(name, sizeof name, "%c%u", "gwmb"[role],
+                       is_monitor ? i - settings->node_count + 1 : i + 1); /* Fits. */
+        watch_process_init(cluster, i, role, name);
+    }
+}
+
+/* ---- one fault ---- */
+
+static struct watch_process *any_process(struct watch_cluster *cluster)
+{
+    struct world *world = &cluster->world;
+    struct watch_process *leader = watch_leader(cluster);
+    if (leader != NULL && world_chance(world, 200)) return leader;
+    return &cluster->processes[world_below(world, cluster->process_count)];
+}
+
+/* Whoever keeps it on its host starts it again. */
+static void start_timer(void *context, uint64_t life)
+{
+    struct watch_process *process = context;
+    if (!process->is_up && process->life == life) watch_process_start(process);
+}
+
+static void crash(struct watch_process *process)
+{
+    struct world *world = &process->cluster->world;
+    watch_process_kill(process);
+    if (world_chance(world, 300)) {
+        world_after(world, world_between(world, 1, 300), start_timer, process, process->life);
+    }
+}
+
+static void crash_monitors(struct watch_cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->settings.monitor_count; i++) {
+        if (world_chance(&cluster->world, 600)) crash(watch_monitor(cluster, i));
+    }
+}
+
+static void crash_all(struct watch_cluster *cluster)
+{
+    struct world *world = &cluster->world;
+    for (uint32_t i = 0; i < cluster->process_count; i++) {
+        watch_process_kill(&cluster->processes[i]);
+    }
+    struct watch_process *first =
+        watch_monitor(cluster, world_below(world, cluster->settings.monitor_count));
+    world_after(world, world_between(world, 1, 2000), start_timer, first, first->life);
+}
+
+static void resume_timer(void *context, uint64_t life)
+{
+    struct watch_process *process = context;
+    if (process->life == life) watch_process_resume(process);
+}
+
+static void unhang_timer(void *context, uint64_t life)
+{
+    struct watch_process *process = context;
+    if (process->life == life && !process->cluster->faults_are_over) watch_process_unhang(process);
+}
+
+static void hang(struct watch_process *process)
+{
+    struct watch_cluster *cluster = process->cluster;
+    struct world *world = &cluster->world;
+    watch_process_hang(process);
+    if (world_chance(world, 500)) {
+        world_after(world, world_between(world, 100, 2 * cluster->settings.hang_timeout_ms),
+                    unhang_timer, process, process->life);
+    }
+}
+
+static void set_cut(struct watch_cluster *cluster, uint64_t number, bool is_cut)
+{
+    uint32_t from = (uint32_t)(number & 0xff);
+    uint32_t to = (uint32_t)(number >> 8 & 0xff);
+    uint32_t ways = (uint32_t)(number >> 16 & 3);
+    if (world_is_traced(&cluster->world)) {
+        world_trace(&cluster->world, "net: %s %s %s, ways %u", cluster->processes[from].name,
+                    is_cut ? "is cut from" : "reaches again",
+                    to < cluster->process_count ? cluster->processes[to].name : "all", ways);
+    }
+    for (uint32_t i = 0; i < cluster->process_count; i++) {
+        if (i == from || (to < cluster->process_count && i != to)) continue;
+        if (ways & 1) cluster->net.cut[from][i] = is_cut;
+        if (ways & 2) cluster->net.cut[i][from] = is_cut;
+    }
+}
+
+static void mend_timer(void *context, uint64_t number)
+{
+    set_cut(context, number, false);
+}
+
+static uint64_t draw_cut(struct watch_cluster *cluster)
+{
+    struct world *world = &cluster->world;
+    uint32_t from = any_process(cluster)->index;
+    uint32_t to = world_chance(world, 400) ? 0xff : any_process(cluster)->index;
+    return from | (uint64_t)to << 8 | (uint64_t)world_between(world, 1, 3) << 16;
+}
+
+static void cut(struct watch_cluster *cluster)
+{
+    struct world *world = &cluster->world;
+    uint64_t number = draw_cut(cluster);
+    set_cut(cluster, number, true);
+    world_after(world, world_between(world, 100, CUT_MAX_MS), mend_timer, cluster, number);
+}
+
+/* The flaps that are left are counted above the cut. */
+static void flap_timer(void *context, uint64_t number)
+{
+    struct watch_cluster *cluster = context;
+    uint64_t left = number >> 24;
+    if (cluster->faults_are_over) return;
+    set_cut(cluster, number, left % 2 == 1);
+    if (left == 0) return;
+    world_after(&cluster->world, world_between(&cluster->world, 50, 1500), flap_timer, cluster,
+                (number & 0xffffff) | (left - 1) << 24);
+}
+
+static void jump_clock(struct watch_process *process)
+{
+    struct world *world = &process->cluster->world;
+    int64_t by_ms = world_between(world, 1, JUMP_MAX_MS);
+    world_trace(world, "%s: its time of day jumps", process->name);
+    process->wall_ms += world_chance(world, 600) ? -by_ms : by_ms;
+    if (world_chance(world, 700)) crash(process);
+}
+
+static void stop_one(struct watch_cluster *cluster)
+{
+    struct world *world = &cluster->world;
+    struct watch_process *process = any_process(cluster);
+    if (world_chance(world, 400)) {
+        watch_process_stop(process);
+        return;
+    }
+    struct ask ask = {.kind = world_chance(world, 800) ? ASK_STOP : ASK_KILLED};
+    (void)snprintf(ask.node, sizeof ask.node, "%s", process->name); /* Of one size. */
+    process->stop_was_asked = cluster->has_stops = true;
+    world_trace(world, "an operator asks that %s stops", process->name);
+    watch_operator_ask(&cluster->operators[1], &ask);
+}
+
+static void start_stopped(struct watch_cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->process_count; i++) {
+        struct watch_process *process = &cluster->processes[i];
+        if (!process->is_up && process->was_stopped) {
+            watch_process_start(process);
+            return;
+        }
+    }
+}
+
+static void replay_some(struct watch_cluster *cluster)
+{
+    struct world *world = &cluster->world;
+    uint32_t count = world_between(world, 1, 12);
+    for (uint32_t i = 0; i < count && cluster->net.record_count > 0; i++) {
+        watch_replay(cluster, world_below(world, cluster->net.record_count));
+    }
+}
+
+static void happen(struct watch_cluster *cluster, enum fault_kind kind)
+{
+    struct world *world = &cluster->world;
+    struct watch_process *process = any_process(cluster);
+    switch (kind) {
+    case FAULT_CRASH:
+        crash(process);
+        break;
+    case FAULT_CRASH_MONITORS:
+        crash_monitors(cluster);
+        break;
+    case FAULT_POWER:
+        crash_all(cluster);
+        break;
+    case FAULT_PAUSE:
+        watch_process_pause(process);
+        world_after(world, world_between(world, 100, PAUSE_MAX_MS), resume_timer, process,
+                    process->life);
+        break;
+    case FAULT_HANG:
+        hang(process);
+        break;
+    case FAULT_CUT:
+        cut(cluster);
+        break;
+    case FAULT_FLAP:
+        flap_timer(cluster, draw_cut(cluster) | (uint64_t)FLAPS << 24);
+        break;
+    case FAULT_CLOCK:
+        jump_clock(process);
+        break;
+    case FAULT_STOP:
+        stop_one(cluster);
+        break;
+    case FAULT_START:
+        start_stopped(cluster);
+        break;
+    case FAULT_REPLAY:
+        replay_some(cluster);
+        break;
+    case FAULT_FORGE:
+        watch_forge(cluster);
+        break;
+    case FAULT_DRIVER:
+        cluster->driver_is_broken[process->index] = !cluster->driver_is_broken[process->index];
+        break;
+    case FAULT_ASK:
+        watch_operator_ask(&cluster->operators[0], &(struct ask){.kind = ASK_VIEW});
+        break;
+    case FAULT_KINDS:
+        break;
+    }
+}
+
+static void fault_timer(void *context, uint64_t number)
+{
+    struct watch_cluster *cluster = context;
+    struct world *world = &cluster->world;
+    if (world->now_ms >= cluster->settings.fault_ms && !cluster->script_is_on) {
+        watch_calm_begin(cluster);
+        return;
+    }
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < FAULT_KINDS; i++) {
+        total += weights[i];
+    }
+    uint32_t drawn = world_below(world, total);
+    uint32_t kind = 0;
+    while (drawn >= weights[kind]) {
+        drawn -= weights[kind++];
+    }
+    /* A script is left alone, mostly: it is about one thing. */
+    if (!cluster->script_is_on || world_chance(world, 100)) {
+        cluster->report.fault_count++;
+        happen(cluster, (enum fault_kind)kind);
+    }
+    world_after(world, world_between(world, 1, cluster->settings.fault_gap_ms), fault_timer,
+                cluster, number);
+}
+
+void watch_faults_begin(struct watch_cluster *cluster)
+{
+    struct world *world = &cluster->world;
+    for (uint32_t i = 0; i < cluster->process_count; i++) {
+        struct watch_process *process = &cluster->processes[i];
+        if (world_chance(world, 900) || i == cluster->settings.node_count) {
+            world_after(world, world_between(world, 1, 300), start_timer, process, 0);
+        }
+    }
+    watch_script_begin(cluster);
+    world_after(world, world_between(world, 1, 3000), fault_timer, cluster, 0);
+}

@@ -1,0 +1,514 @@
+/* input_log.c - records are checked one by one as they are read, and the first that is not what was
+ * written ends its log: whatever follows could only be believed by guessing where it starts.
+ *
+ * Each log's size is known from the replay on, and records are written at that position, as their
+ * checksums are made for it. Jobs are few (a node's limit is some tens), so they are found by
+ * looking through an array.
+ */
+#include "cluster/store/input_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "engine/base/arena.h"
+#include "engine/base/assert.h"
+#include "engine/base/memory.h"
+#include "engine/file/file.h"
+#include "cluster/store/input_log_record.h"
+
+enum {
+    NAME_MAX_BYTES = 64,
+    PATH_SIZE = PATH_MAX,
+    RECORD_LIMIT = 1 << 30,
+    DESCRIPTOR_LIMIT = 32,
+    TREE_DESCRIPTORS = 8, /* For removing a folder. */
+    FIRST_CAPACITY = 16
+};
+
+struct log_slot {
+    char job[NAME_MAX_BYTES + 1];
+    int fd;        /* -1: not open now. */
+    uint64_t size; /* Of whole, undamaged records. */
+    uint64_t used; /* When it was written last, in appends. */
+    bool broken;   /* Holds the rest of a failed write that could not be cut off. */
+};
+
+struct log_files {
+    char root[PATH_SIZE]; /* DIR/jobs */
+    struct log_options options;
+    struct log_slot *slots;
+    size_t slot_count;
+    size_t slot_capacity;
+    uint32_t open_count;
+    uint64_t append_count;
+    bool replayed;
+};
+
+static status log_fail(struct error *err, const char *verb, const char *path)
+{
+    int number = errno;
+    char reason[128];
+    return error_set(err, STATUS_IO, "cannot %s %.1000s: %s", verb, path,
+                     strerror_r(number, reason, sizeof reason));
+}
+
+/* Ids become names of folders, so none may lead elsewhere. */
+static bool job_name_valid(const char *name)
+{
+    size_t size = strlen(name);
+    if (size == 0 || size > NAME_MAX_BYTES) return false;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return false;
+    return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
+           size;
+}
+
+/* "DIR/jobs/JOB", and `suffix` after it; log_files_open has seen to it that it fits. */
+static void job_path(const struct log_files *files, const char *job, const char *suffix,
+                     char out[PATH_SIZE])
+{
+    int size = snprintf(out, PATH_SIZE, "%s/%s%s", files->root, job, suffix);
+    ASSERT(size > 0 && size < PATH_SIZE);
+}
+
+/* ---- slots ---- */
+
+static struct log_slot *slot_find(const struct log_files *files, const char *job)
+{
+    for (size_t i = 0; i < files->slot_count; i++) {
+        if (strcmp(files->slots[i].job, job) == 0) return &files->slots[i];
+    }
+    return NULL;
+}
+
+static struct log_slot *slot_add(struct log_files *files, const char *job)
+{
+    if (files->slot_count == files->slot_capacity) {
+        size_t capacity = files->slot_capacity == 0 ? FIRST_CAPACITY : 2 * files->slot_capacity;
+        struct log_slot *slots =
+            memory_resize(NULL, files->slots, files->slot_capacity * sizeof *files->slots,
+                          capacity * sizeof *files->slots);
+        if (slots == NULL) return NULL;
+        files->slots = slots;
+        files->slot_capacity = capacity;
+    }
+    struct log_slot *slot = &files->slots[files->slot_count++];
+    *slot = (struct log_slot){.fd = -1};
+    memcpy(slot->job, job, strlen(job) + 1);
+    return slot;
+}
+
+static void slot_close(struct log_files *files, struct log_slot *slot)
+{
+    if (slot->fd < 0) return;
+    (void)close(slot->fd); /* What a write told was all there is to know: nothing is buffered. */
+    slot->fd = -1;
+    files->open_count--;
+}
+
+static void slot_remove(struct log_files *files, struct log_slot *slot)
+{
+    slot_close(files, slot);
+    *slot = files->slots[--files->slot_count];
+}
+
+static void close_oldest(struct log_files *files)
+{
+    struct log_slot *oldest = NULL;
+    for (size_t i = 0; i < files->slot_count; i++) {
+        struct log_slot *slot = &files->slots[i];
+        if (slot->fd >= 0 && (oldest == NULL || slot->used < oldest->used)) oldest = slot;
+    }
+    if (oldest != NULL) slot_close(files, oldest);
+}
+
+static status slot_open(struct log_files *files, struct log_slot *slot, struct error *err)
+{
+    if (slot->fd >= 0) return STATUS_OK;
+    while (files->open_count >= files->options.descriptor_limit) {
+        close_oldest(files);
+    }
+    char path[PATH_SIZE];
+    if (slot->size == 0) {
+        bool made;
+        job_path(files, slot->job, "", path);
+        TRY(file_make_folder(path, &made, err));
+    }
+    job_path(files, slot->job, "/log", path);
+    /* A log that has records is there, or somebody took it away: then it must not begin anew. */
+    int flags = O_WRONLY | O_CLOEXEC | (slot->size == 0 ? O_CREAT | O_TRUNC : 0);
+    int fd;
+    do {
+        fd = open(path, flags, 0666);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) return log_fail(err, "write", path);
+    slot->fd = fd;
+    files->open_count++;
+    return STATUS_OK;
+}
+
+/* ---- open and close ---- */
+
+status log_files_open(const char *dir, struct log_options options, struct log_files **out,
+                      struct error *err)
+{
+    if (strlen(dir) + sizeof "/jobs//log" + NAME_MAX_BYTES > PATH_SIZE) {
+        return error_set(err, STATUS_IO, "%.200s...: the path is too long", dir);
+    }
+    struct log_files *files = memory_alloc(NULL, sizeof *files);
+    if (files == NULL) return error_memory(err);
+    *files = (struct log_files){.options = options};
+    if (files->options.record_limit == 0) files->options.record_limit = RECORD_LIMIT;
+    if (files->options.descriptor_limit == 0) files->options.descriptor_limit = DESCRIPTOR_LIMIT;
+    (void)snprintf(files->root, PATH_SIZE, "%s/jobs", dir); /* Fits, see above. */
+
+    bool made;
+    status result = file_make_folder(files->root, &made, err);
+    if (result != STATUS_OK) {
+        log_files_close(files);
+        return result;
+    }
+    *out = files;
+    return STATUS_OK;
+}
+
+void log_files_close(struct log_files *files)
+{
+    if (files == NULL) return;
+    for (size_t i = 0; i < files->slot_count; i++) {
+        slot_close(files, &files->slots[i]);
+    }
+    memory_free(NULL, files->slots, files->slot_capacity * sizeof *files->slots);
+    memory_free(NULL, files, sizeof *files);
+}
+
+/* ---- reading ---- */
+
+struct log_reader {
+    struct file_part part; /* Where the next record's payload or header is. */
+    uint64_t position;     /* Of the next record. */
+    uint64_t size;         /* Of the file. */
+    uint32_t record_limit;
+    unsigned char header[LOG_HEADER_SIZE]; /* Of the next record, if there is that much. */
+};
+
+/* STATUS_CORRUPT: the log can be believed up to here only; the error says why. */
+static status read_bytes(struct log_reader *reader, uint64_t offset, void *out, size_t size,
+                         struct error *err)
+{
+    reader->part.offset = offset;
+    reader->part.size = size;
+    if (size == 0 || file_read(reader->part, out, err) == STATUS_OK) return STATUS_OK;
+    err->code = STATUS_CORRUPT;
+    return STATUS_CORRUPT;
+}
+
+/* The record at the position, and the next one's header with it: one read for each record. */
+static status read_record(struct log_reader *reader, struct buf *out, struct error *err)
+{
+    uint64_t left = reader->size - reader->position;
+    struct log_header header;
+    if (left < LOG_HEADER_SIZE) {
+        return error_set(err, STATUS_CORRUPT, "it ends within a record");
+    }
+    if (!log_header_parse(reader->header, &header)) {
+        return error_set(err, STATUS_CORRUPT, "what follows is not a record");
+    }
+    uint64_t whole_size = log_record_size(header.size);
+    if (header.size > reader->record_limit || whole_size > left) {
+        return error_set(err, STATUS_CORRUPT, "it ends within a record");
+    }
+    size_t padded_size = (size_t)whole_size - LOG_HEADER_SIZE;
+    uint64_t behind = left - whole_size;
+    size_t next_size = behind < LOG_HEADER_SIZE ? 0 : LOG_HEADER_SIZE;
+    buf_reset(out);
+    if (!buf_reserve(out, padded_size + LOG_HEADER_SIZE)) return error_memory(err);
+
+    TRY(read_bytes(reader, reader->position + LOG_HEADER_SIZE, out->bytes, padded_size + next_size,
+                   err));
+    if (!log_payload_check(header, out->bytes, reader->position)) {
+        return error_set(err, STATUS_CORRUPT, "a record has a wrong checksum");
+    }
+    memcpy(reader->header, out->bytes + padded_size, next_size);
+    reader->position += whole_size;
+    out->size = header.size;
+    return STATUS_OK;
+}
+
+struct replay_run {
+    struct log_files *files;
+    struct log_replay *replay;
+    struct log_report report;
+};
+
+static void give_notice(struct replay_run *run, struct log_notice notice)
+{
+    if (run->replay->notice != NULL) run->replay->notice(run->replay, &notice);
+}
+
+/* What the reader got to is in its position; `out_damage` gets the reason if that is not the end.
+ */
+static status replay_records(struct replay_run *run, struct log_reader *reader, const char *job,
+                             struct error *out_damage, struct error *err)
+{
+    struct buf bytes = {0};
+    size_t first = reader->size < LOG_HEADER_SIZE ? 0 : LOG_HEADER_SIZE;
+    status result = read_bytes(reader, 0, reader->header, first, err);
+    while (result == STATUS_OK && reader->position < reader->size) {
+        result = read_record(reader, &bytes, err);
+        if (result != STATUS_OK) break;
+        struct log_slot *slot = slot_find(run->files, job);
+        if (slot == NULL) slot = slot_add(run->files, job);
+        if (slot == NULL) {
+            buf_done(&bytes);
+            return error_memory(err);
+        }
+        slot->size = reader->position;
+        run->report.record_count++;
+        run->report.payload_bytes += bytes.size;
+        status heard = run->replay->record(run->replay, job, &bytes, err);
+        if (heard != STATUS_OK || slot_find(run->files, job) == NULL) { /* Or it was removed. */
+            reader->size = reader->position;
+            buf_done(&bytes);
+            return heard;
+        }
+    }
+    buf_done(&bytes);
+    if (result != STATUS_CORRUPT) return result;
+    *out_damage = *err;
+    return STATUS_OK;
+}
+
+static status remove_tree(const char *path, struct error *err);
+
+static status cut_log(struct replay_run *run, const char *path, const char *job, uint64_t kept,
+                      uint64_t lost, const char *reason, struct error *err)
+{
+    struct log_notice notice = {
+        .kind = kept == 0 ? LOG_NOTICE_REMOVED : LOG_NOTICE_CUT,
+        .name = job,
+        .kept_bytes = kept,
+        .lost_bytes = lost,
+        .reason = reason,
+    };
+    if (kept == 0) {
+        char folder[PATH_SIZE];
+        job_path(run->files, job, "", folder);
+        TRY(remove_tree(folder, err));
+        run->report.removed_count++;
+    } else {
+        if (truncate(path, (off_t)kept) != 0) return log_fail(err, "cut", path);
+        run->report.cut_count++;
+    }
+    run->report.lost_bytes += lost;
+    give_notice(run, notice);
+    return STATUS_OK;
+}
+
+/* `job` has a log. */
+static status replay_log(struct replay_run *run, const char *path, const char *job,
+                         struct error *err)
+{
+    struct log_reader reader = {
+        .part = {.fd = -1, .path = path},
+        .record_limit = run->files->options.record_limit,
+    };
+    struct file_info info;
+    TRY(file_open(path, &reader.part.fd, &info, err));
+    reader.size = info.size;
+    struct error damage = {.text = "it is empty"};
+    status result = replay_records(run, &reader, job, &damage, err);
+    file_close(reader.part.fd);
+    if (result != STATUS_OK) return result;
+    if (reader.position == 0 || reader.position < reader.size) {
+        TRY(cut_log(run, path, job, reader.position, reader.size - reader.position, damage.text,
+                    err));
+    }
+    run->report.job_count += slot_find(run->files, job) != NULL;
+    return STATUS_OK;
+}
+
+static void leave_junk(struct replay_run *run, const char *name, const char *reason)
+{
+    run->report.junk_count++;
+    give_notice(run, (struct log_notice){
+                         .kind = LOG_NOTICE_JUNK,
+                         .name = name,
+                         .reason = reason,
+                     });
+}
+
+static status replay_entry(struct replay_run *run, const struct file_entry *entry,
+                           struct arena *arena, struct error *err)
+{
+    const char *name = entry->name.bytes;
+    if (!entry->is_folder || !job_name_valid(name)) {
+        leave_junk(run, name, "it is not a job's folder");
+        return STATUS_OK;
+    }
+    char path[PATH_SIZE];
+    struct file_entry *entries;
+    uint32_t count;
+    job_path(run->files, name, "", path);
+    TRY(file_list(path, arena, &entries, &count, err));
+    const struct file_entry *log = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        if (text_equal(entries[i].name, TEXT_LITERAL("log"))) log = &entries[i];
+    }
+    job_path(run->files, name, "/log", path);
+    if (count == 0) return cut_log(run, path, name, 0, 0, "it is empty", err);
+    if (log == NULL || log->is_folder) {
+        leave_junk(run, name, "it has no log, but something else");
+        return STATUS_OK;
+    }
+    return replay_log(run, path, name, err);
+}
+
+status log_files_replay(struct log_files *files, struct log_replay *replay,
+                        struct log_report *out_report, struct error *err)
+{
+    ASSERT(!files->replayed);
+    struct replay_run run = {.files = files, .replay = replay};
+    struct arena arena = {0};
+    struct file_entry *entries = NULL;
+    uint32_t count = 0;
+    status result = file_list(files->root, &arena, &entries, &count, err);
+    for (uint32_t i = 0; result == STATUS_OK && i < count; i++) {
+        struct arena_mark mark = arena_mark(&arena);
+        result = replay_entry(&run, &entries[i], &arena, err);
+        arena_release(&arena, mark);
+    }
+    arena_done(&arena);
+    if (result != STATUS_OK) return result;
+    files->replayed = true;
+    *out_report = run.report;
+    return STATUS_OK;
+}
+
+/* ---- writing ---- */
+
+/* All parts at the position, or false and errno. They are used up. */
+static bool write_parts(int fd, struct iovec *parts, int count, uint64_t position)
+{
+    while (count > 0) {
+        ssize_t written = pwritev(fd, parts, count, (off_t)position);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        size_t left = (size_t)written;
+        position += left;
+        while (count > 0 && left >= parts->iov_len) {
+            left -= parts->iov_len;
+            parts++;
+            count--;
+        }
+        if (count > 0) {
+            parts->iov_base = (char *)parts->iov_base + left;
+            parts->iov_len -= left;
+        }
+    }
+    return true;
+}
+
+static status slot_write(struct log_files *files, struct log_slot *slot, struct text payload,
+                         struct error *err)
+{
+    static char zeros[LOG_ALIGN];
+    unsigned char header[LOG_HEADER_SIZE];
+    uint64_t whole_size = log_record_size(payload.size);
+    log_header_write(payload.bytes, payload.size, slot->size, header);
+    struct iovec parts[] = {
+        {header, sizeof header},
+        {(void *)(uintptr_t)payload.bytes, payload.size}, /* Only read. */
+        {zeros, (size_t)whole_size - LOG_HEADER_SIZE - payload.size},
+    };
+    if (!write_parts(slot->fd, parts, 3, slot->size)) {
+        char path[PATH_SIZE];
+        job_path(files, slot->job, "/log", path);
+        status result = log_fail(err, "write", path);
+        slot->broken = ftruncate(slot->fd, (off_t)slot->size) != 0;
+        return result;
+    }
+    slot->size += whole_size;
+    return STATUS_OK;
+}
+
+status log_files_append(struct log_files *files, const char *job, struct text payload,
+                        uint64_t quota_bytes, struct error *err)
+{
+    ASSERT(files->replayed);
+    ASSERT(payload.size > 0);
+    if (!job_name_valid(job)) {
+        return error_set(err, STATUS_INTERNAL, "'%.100s' is not a job's id", job);
+    }
+    if (payload.size > files->options.record_limit) {
+        return error_set(err, STATUS_LIMIT,
+                         "a record of %u bytes is too large for the log of job %s (limit %u)",
+                         payload.size, job, files->options.record_limit);
+    }
+    struct log_slot *slot = slot_find(files, job);
+    uint64_t size = (slot == NULL ? 0 : slot->size) + log_record_size(payload.size);
+    if (quota_bytes != 0 && size > quota_bytes) {
+        return error_set(err, STATUS_LIMIT,
+                         "the input log of job %s would have %llu bytes; the limit is %llu", job,
+                         (unsigned long long)size, (unsigned long long)quota_bytes);
+    }
+    if (slot == NULL) slot = slot_add(files, job);
+    if (slot == NULL) return error_memory(err);
+    if (slot->broken) {
+        return error_set(err, STATUS_IO, "cannot write %.1000s/%s/log: an earlier write failed",
+                         files->root, job);
+    }
+    TRY(slot_open(files, slot, err));
+    slot->used = ++files->append_count;
+    return slot_write(files, slot, payload, err);
+}
+
+uint64_t log_files_size(const struct log_files *files, const char *job)
+{
+    const struct log_slot *slot = slot_find(files, job);
+    return slot == NULL ? 0 : slot->size;
+}
+
+/* The folder changes when the log is made in it, and not again. */
+int64_t log_files_begun_ms(const struct log_files *files, const char *job)
+{
+    char path[PATH_SIZE];
+    struct stat info;
+    if (!job_name_valid(job)) return 0;
+    job_path(files, job, "", path);
+    if (stat(path, &info) != 0) return 0;
+    return (int64_t)info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1000000;
+}
+
+/* ---- removing ---- */
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    (void)info, (void)kind, (void)place;
+    return remove(path) != 0 && errno != ENOENT ? -1 : 0;
+}
+
+/* Links are removed, not followed. */
+static status remove_tree(const char *path, struct error *err)
+{
+    if (nftw(path, remove_one, TREE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) == 0) return STATUS_OK;
+    return errno == ENOENT ? STATUS_OK : log_fail(err, "remove", path);
+}
+
+status log_files_remove(struct log_files *files, const char *job, struct error *err)
+{
+    if (!job_name_valid(job)) {
+        return error_set(err, STATUS_INTERNAL, "'%.100s' is not a job's id", job);
+    }
+    struct log_slot *slot = slot_find(files, job);
+    if (slot != NULL) slot_remove(files, slot);
+    char path[PATH_SIZE];
+    job_path(files, job, "", path);
+    return remove_tree(path, err);
+}

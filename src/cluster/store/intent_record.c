@@ -1,0 +1,224 @@
+/* intent_record.c - an array of slots in a mapped file.
+ *
+ * A slot is two words: the item, and how many starts found it together with a checksum of both. The
+ * process may be killed between any two stores, so each step is one store of one word: a slot is
+ * taken by storing the count first and then the item, and freed by storing a 0 as item. A slot
+ * whose item is 0 is free whatever the other word holds, so a file of zeros is valid and empty.
+ */
+#include "cluster/store/intent_record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/assert.h"
+#include "engine/base/hash.h"
+#include "engine/base/memory.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are mapped as they are");
+
+struct note_slot {
+    atomic_uint_least64_t item;  /* 0: free. */
+    atomic_uint_least64_t count; /* Starts and IN_HAND in the lower half, checksum in the upper. */
+};
+
+/* Only what was in hand when the process ended is suspected once more: an item that somebody else
+ * has dealt with meanwhile must not come under suspicion because the process ended for other
+ * reasons. */
+#define IN_HAND ((uint32_t)1 << 31)
+_Static_assert(sizeof(struct note_slot) == 16, "this is how it lies in the file");
+
+struct note_file {
+    struct note_slot *slots; /* NOTE_SLOTS of them, mapped. */
+    uint32_t holders[NOTE_SLOTS];
+    pthread_mutex_t lock;
+};
+
+#define FILE_SIZE (NOTE_SLOTS * sizeof(struct note_slot))
+
+static status note_fail(struct error *err, const char *path, int number)
+{
+    char reason[128];
+    return error_set(err, STATUS_IO, "cannot use %.1000s: %s", path,
+                     strerror_r(number, reason, sizeof reason));
+}
+
+static uint64_t count_word(uint64_t item, uint32_t starts)
+{
+    uint64_t checksum = hash_combine(hash_u64(item), starts);
+    return (checksum & 0xffffffff00000000u) | starts;
+}
+
+static bool slots_valid(const struct note_slot *slots)
+{
+    for (uint32_t i = 0; i < NOTE_SLOTS; i++) {
+        uint64_t item = atomic_load(&slots[i].item);
+        uint64_t count = atomic_load(&slots[i].count);
+        if (item != 0 && count != count_word(item, (uint32_t)count)) return false;
+    }
+    return true;
+}
+
+static void slots_clear(struct note_slot *slots)
+{
+    for (uint32_t i = 0; i < NOTE_SLOTS; i++) {
+        atomic_store(&slots[i].item, 0);
+    }
+}
+
+static void slots_start(struct note_slot *slots, struct note_start *out)
+{
+    for (uint32_t i = 0; i < NOTE_SLOTS; i++) {
+        uint64_t item = atomic_load(&slots[i].item);
+        if (item == 0) continue;
+        uint32_t count = (uint32_t)atomic_load(&slots[i].count);
+        uint32_t starts = count & ~IN_HAND;
+        if ((count & IN_HAND) != 0 && starts < IN_HAND - 1) starts++;
+        atomic_store(&slots[i].count, count_word(item, starts));
+        out->found[out->found_count++] = (struct note_found){item, starts};
+    }
+}
+
+/* Gives the file its size and disk space: a store into a page that the disk has no room for would
+ * kill the process. */
+static status prepare_file(int fd, const char *path, bool *out_damaged, struct error *err)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0) return note_fail(err, path, errno);
+    if (!S_ISREG(info.st_mode)) return note_fail(err, path, EINVAL);
+    bool damaged = info.st_size != 0 && (uint64_t)info.st_size != FILE_SIZE;
+    if (damaged && ftruncate(fd, 0) != 0) return note_fail(err, path, errno);
+    int number = posix_fallocate(fd, 0, (off_t)FILE_SIZE);
+    if (number != 0) return note_fail(err, path, number);
+    *out_damaged = damaged;
+    return STATUS_OK;
+}
+
+static status map_file(const char *path, struct note_slot **out, bool *out_damaged,
+                       struct error *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd < 0) return note_fail(err, path, errno);
+    status result = prepare_file(fd, path, out_damaged, err);
+    if (result == STATUS_OK) {
+        void *bytes = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (bytes == MAP_FAILED) {
+            result = note_fail(err, path, errno);
+        } else {
+            *out = bytes;
+        }
+    }
+    (void)close(fd); /* The mapping stays. */
+    return result;
+}
+
+status note_file_open(const char *dir, struct note_file **out, struct note_start *out_start,
+                      struct error *err)
+{
+    char path[4096];
+    int size = snprintf(path, sizeof path, "%s/note", dir);
+    if (size < 0 || (size_t)size >= sizeof path) return note_fail(err, dir, ENAMETOOLONG);
+    struct note_file *notes = memory_alloc(NULL, sizeof *notes);
+    if (notes == NULL) return error_memory(err);
+    *notes = (struct note_file){0};
+    struct note_start start = {0};
+    status result = map_file(path, &notes->slots, &start.damaged, err);
+    if (result != STATUS_OK) {
+        memory_free(NULL, notes, sizeof *notes);
+        return result;
+    }
+    int failed = pthread_mutex_init(&notes->lock, NULL);
+    ASSERT(failed == 0); /* Without attributes there is nothing that could be refused. */
+    if (!slots_valid(notes->slots)) {
+        slots_clear(notes->slots);
+        start.damaged = true;
+    }
+    slots_start(notes->slots, &start);
+    *out = notes;
+    *out_start = start;
+    return STATUS_OK;
+}
+
+void note_file_close(struct note_file *notes)
+{
+    if (notes == NULL) return;
+    (void)munmap(notes->slots, FILE_SIZE);     /* It is one: cannot fail. */
+    (void)pthread_mutex_destroy(&notes->lock); /* Nobody holds it: cannot fail. */
+    memory_free(NULL, notes, sizeof *notes);
+}
+
+static uint32_t slot_find(const struct note_file *notes, uint64_t item)
+{
+    uint32_t i = 0;
+    while (i < NOTE_SLOTS && atomic_load(&notes->slots[i].item) != item) {
+        i++;
+    }
+    return i;
+}
+
+/* The slot that misses least if it is overwritten: a free one, or one not in hand. */
+static uint32_t slot_for_new(const struct note_file *notes)
+{
+    uint32_t best = NOTE_SLOTS;
+    uint32_t best_starts = UINT32_MAX;
+    for (uint32_t i = 0; i < NOTE_SLOTS; i++) {
+        if (notes->holders[i] > 0) continue;
+        if (atomic_load(&notes->slots[i].item) == 0) return i;
+        uint32_t starts = (uint32_t)atomic_load(&notes->slots[i].count) & ~IN_HAND;
+        if (best == NOTE_SLOTS || starts < best_starts) {
+            best = i;
+            best_starts = starts;
+        }
+    }
+    return best;
+}
+
+bool note_file_hold(struct note_file *notes, uint64_t item)
+{
+    ASSERT(item != 0);
+    (void)pthread_mutex_lock(&notes->lock); /* A plain mutex of ours: cannot fail. */
+    uint32_t at = slot_find(notes, item);
+    if (at == NOTE_SLOTS) {
+        at = slot_for_new(notes);
+        if (at < NOTE_SLOTS) {
+            atomic_store(&notes->slots[at].item, 0);
+            atomic_store(&notes->slots[at].count, count_word(item, IN_HAND));
+            atomic_store(&notes->slots[at].item, item);
+        }
+    } else {
+        uint32_t starts = (uint32_t)atomic_load(&notes->slots[at].count) & ~IN_HAND;
+        atomic_store(&notes->slots[at].count, count_word(item, starts | IN_HAND));
+    }
+    if (at < NOTE_SLOTS) notes->holders[at]++;
+    (void)pthread_mutex_unlock(&notes->lock);
+    return at < NOTE_SLOTS;
+}
+
+/* Up to `count` of its holders are gone. */
+static void note_drop(struct note_file *notes, uint64_t item, uint32_t count)
+{
+    ASSERT(item != 0);
+    (void)pthread_mutex_lock(&notes->lock); /* See above. */
+    uint32_t at = slot_find(notes, item);
+    if (at < NOTE_SLOTS) {
+        notes->holders[at] -= notes->holders[at] < count ? notes->holders[at] : count;
+        if (notes->holders[at] == 0) atomic_store(&notes->slots[at].item, 0);
+    }
+    (void)pthread_mutex_unlock(&notes->lock);
+}
+
+void note_file_release(struct note_file *notes, uint64_t item)
+{
+    note_drop(notes, item, 1);
+}
+
+void note_file_forget(struct note_file *notes, uint64_t item)
+{
+    note_drop(notes, item, UINT32_MAX);
+}

@@ -1,0 +1,28 @@
+/* backoff.h - how long to wait before a process that has ended is started again.
+ *
+ * Not at all long after a life, longer each time after a short one: 0.2 s, doubling to 5 s. Ten
+ * seconds of life are a life.
+ */
+#ifndef CLUSTER_SUPERVISE_BACKOFF_H
+#define CLUSTER_SUPERVISE_BACKOFF_H
+
+#include <stdint.h>
+
+enum { BACKOFF_FIRST_MS = 200, BACKOFF_MAX_MS = 5000, BACKOFF_LIFE_MS = 10000 };
+
+struct backoff {
+    uint32_t wait_ms; /* The last one; 0: none yet. */
+};
+
+static inline uint32_t backoff_next(struct backoff *backoff, uint64_t lived_ms)
+{
+    if (backoff->wait_ms == 0 || lived_ms >= BACKOFF_LIFE_MS) {
+        backoff->wait_ms = BACKOFF_FIRST_MS;
+    } else {
+        uint32_t twice = 2 * backoff->wait_ms;
+        backoff->wait_ms = twice < BACKOFF_MAX_MS ? twice : BACKOFF_MAX_MS;
+    }
+    return backoff->wait_ms;
+}
+
+#endif

@@ -1,0 +1,155 @@
+/* broker_supervisor.c - one thread, one broker. What the owner sees is written under a lock, and
+ * read as a copy.
+ */
+#include "cluster/supervise/broker_supervisor.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/base/memory.h"
+#include "cluster/supervise/broker_process.h"
+#include "engine/file/clock.h"
+#include "cluster/supervise/backoff.h"
+
+enum { LOOK_MS = 100, STOP_MS = 10000, LINE_SIZE = 1024, FAILURES_MAX = 5 };
+
+struct broker_keeper {
+    struct broker_keeper_options options;
+    pthread_t thread;
+    atomic_bool stop;
+
+    pthread_mutex_t mutex; /* Guards what follows. */
+    pthread_cond_t changed;
+    enum broker_state state;
+    struct error failure;
+};
+
+static void state_set(struct broker_keeper *keeper, enum broker_state state,
+                      const struct error *failure)
+{
+    pthread_mutex_lock(&keeper->mutex);
+    keeper->state = state;
+    if (failure != NULL) keeper->failure = *failure;
+    pthread_mutex_unlock(&keeper->mutex);
+}
+
+/* Up to the time given, or until it is to stop. */
+static void pause_for(struct broker_keeper *keeper, uint32_t wait_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t nanoseconds = (uint64_t)until.tv_nsec + (uint64_t)wait_ms * 1000000;
+    until.tv_sec += (time_t)(nanoseconds / 1000000000);
+    until.tv_nsec = (long)(nanoseconds % 1000000000);
+    int result = 0;
+    pthread_mutex_lock(&keeper->mutex);
+    while (!atomic_load(&keeper->stop) && result == 0) {
+        result = pthread_cond_timedwait(&keeper->changed, &keeper->mutex, &until);
+    }
+    pthread_mutex_unlock(&keeper->mutex);
+}
+
+static void say(struct broker_keeper *keeper, const char *what, uint32_t wait_ms)
+{
+    char line[LINE_SIZE];
+    (void)snprintf(line, sizeof line, "broker: %.900s; starting it again in %.1f s", what,
+                   wait_ms / 1000.0); /* Cut at the limit. */
+    keeper->options.say(keeper->options.context, line);
+}
+
+/* Until it is to stop. Whether failures are too many is for the owner to say. */
+static void keep(struct broker_keeper *keeper, struct broker_process *broker)
+{
+    struct backoff backoff = {0};
+    struct error err = {.text = "it has ended"};
+    uint32_t failures = 0;
+    uint64_t started_ms = clock_ms();
+    while (!atomic_load(&keeper->stop)) {
+        pause_for(keeper, LOOK_MS);
+        if (atomic_load(&keeper->stop) || !broker_process_has_ended(broker)) continue;
+        uint32_t wait_ms = backoff_next(&backoff, clock_ms() - started_ms);
+        say(keeper, err.text, wait_ms);
+        pause_for(keeper, wait_ms);
+        if (atomic_load(&keeper->stop)) return;
+        started_ms = clock_ms();
+        broker_process_kill(broker); /* Clears away what is left of it. */
+        if (broker_process_restart(broker, &err) == STATUS_OK) {
+            failures = 0;
+            state_set(keeper, BROKER_STARTED, NULL);
+            keeper->options.say(keeper->options.context, "broker: started again");
+            error_write(&err, STATUS_OK, "it has ended");
+        } else if (++failures == FAILURES_MAX) {
+            state_set(keeper, BROKER_FAILED, &err);
+        }
+    }
+}
+
+static void *keeper_run(void *argument)
+{
+    struct broker_keeper *keeper = argument;
+    struct broker_process *broker = NULL;
+    struct error err;
+    struct broker_process_options options = {
+        .folder = keeper->options.folder,
+        .cancelled = &keeper->stop,
+    };
+    if (broker_process_start(&options, &broker, &err) != STATUS_OK) {
+        state_set(keeper, BROKER_FAILED, &err);
+        return NULL;
+    }
+    pthread_mutex_lock(&keeper->mutex);
+    keeper->state = BROKER_STARTED;
+    pthread_mutex_unlock(&keeper->mutex);
+    keep(keeper, broker);
+    broker_process_stop(broker, STOP_MS);
+    return NULL;
+}
+
+status broker_keeper_open(const struct broker_keeper_options *options, struct broker_keeper **out,
+                          struct error *err)
+{
+    struct broker_keeper *keeper = memory_alloc(NULL, sizeof *keeper);
+    if (keeper == NULL) return error_memory(err);
+    *keeper = (struct broker_keeper){.options = *options, .state = BROKER_STARTING};
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&keeper->mutex, NULL);
+    pthread_cond_init(&keeper->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    int problem = pthread_create(&keeper->thread, NULL, keeper_run, keeper);
+    if (problem != 0) {
+        pthread_cond_destroy(&keeper->changed);
+        pthread_mutex_destroy(&keeper->mutex);
+        memory_free(NULL, keeper, sizeof *keeper);
+        return error_set(err, STATUS_IO, "cannot start a thread for the broker: %s",
+                         strerror(problem));
+    }
+    *out = keeper;
+    return STATUS_OK;
+}
+
+enum broker_state broker_keeper_state(struct broker_keeper *keeper, struct error *err)
+{
+    pthread_mutex_lock(&keeper->mutex);
+    enum broker_state state = keeper->state;
+    if (state == BROKER_FAILED) *err = keeper->failure;
+    pthread_mutex_unlock(&keeper->mutex);
+    return state;
+}
+
+void broker_keeper_close(struct broker_keeper *keeper)
+{
+    if (keeper == NULL) return;
+    pthread_mutex_lock(&keeper->mutex);
+    atomic_store(&keeper->stop, true);
+    pthread_cond_broadcast(&keeper->changed);
+    pthread_mutex_unlock(&keeper->mutex);
+    pthread_join(keeper->thread, NULL);
+    pthread_cond_destroy(&keeper->changed);
+    pthread_mutex_destroy(&keeper->mutex);
+    memory_free(NULL, keeper, sizeof *keeper);
+}

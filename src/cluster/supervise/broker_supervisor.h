@@ -1,0 +1,39 @@
+/* broker_supervisor.h - keeps a private broker alive.
+ *
+ *     broker_keeper_open -> broker_keeper_state* -> broker_keeper_close
+ *
+ * Starting a broker takes seconds, and nobody may wait for that who has other processes to look
+ * after. So the broker has a thread of its own, which starts it, looks after it, and starts it
+ * again on the same ports when it has ended; and since a broker dies with its thread, it never
+ * outlives this process.
+ *
+ * Threads: one owner; `say` is called from the keeper's thread.
+ */
+#ifndef CLUSTER_SUPERVISE_BROKER_SUPERVISOR_H
+#define CLUSTER_SUPERVISE_BROKER_SUPERVISOR_H
+
+#include "engine/base/error.h"
+
+struct broker_keeper;
+
+enum broker_state {
+    BROKER_STARTING, /* For the first time. */
+    BROKER_STARTED,  /* It has answered; since then it may have ended and be on its way back. */
+    BROKER_FAILED    /* It can't be started; once it has answered: it failed several times on end,
+                        and is tried for further. */
+};
+
+struct broker_keeper_options {
+    const char *folder; /* The one above it is there. */
+    void *context;
+    void (*say)(void *context, const char *line);
+};
+
+MUST_USE status broker_keeper_open(const struct broker_keeper_options *options,
+                                   struct broker_keeper **out, struct error *err);
+/* BROKER_FAILED: `err` says why. */
+enum broker_state broker_keeper_state(struct broker_keeper *keeper, struct error *err);
+/* Ends the broker, and returns when it has ended. Accepts NULL. */
+void broker_keeper_close(struct broker_keeper *keeper);
+
+#endif

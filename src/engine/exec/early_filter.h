@@ -1,0 +1,31 @@
+/* early_filter.h - rows that a join will leave out are left out before conditions that take long.
+ *
+ * Where a pipeline filters, projects and then joins, most rows may have no partner. The side
+ * table's sieve knows most of these by their keys, so that the dearest conditions need not be asked
+ * of them. Whether that pays shows from the rows so far. What comes out is the same: nothing that
+ * can fail, or that counts what it could not read, loses a row.
+ *
+ * Memory: the given arena. Threads: one owner, that of the pipeline.
+ */
+#ifndef ENGINE_EXEC_EARLY_FILTER_H
+#define ENGINE_EXEC_EARLY_FILTER_H
+
+#include "engine/base/arena.h"
+#include "engine/base/error.h"
+#include "engine/plan/plan.h"
+
+struct early_sift;
+
+enum { EARLY_SIFT_FILTER, EARLY_SIFT_PROJECT, EARLY_SIFT_PROBE }; /* The operators it is about. */
+
+/* *out_sift is NULL for a pipeline that begins otherwise, or has nothing to spare. */
+MUST_USE status early_sift_create(const struct pipeline *pipeline, struct arena *arena,
+                                  struct early_sift **out_sift, struct error *err);
+
+/* Whether rows are to be sifted before the condition is looked at; `known`: the conditions that
+ * are not looked at. Accepts NULL. */
+bool early_sift_is_due(struct early_sift *sift, uint32_t condition, const bool *known);
+/* What became of it. */
+void early_sift_note(struct early_sift *sift, uint32_t asked_count, uint32_t left_count);
+
+#endif

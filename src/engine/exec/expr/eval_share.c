@@ -1,0 +1,90 @@
+/* eval_share.c - finds what evals have in common.
+ *
+ * A condition, a key and an aggregate often begin with the same function of a text. Whichever is
+ * computed first leaves its values for the others; since conditions come first and only ever leave
+ * out rows, it mostly has the rows that these ask for. If not, they compute their own.
+ *
+ * Numbers are not worth it: to look whether all rows are there takes as long as to add two.
+ */
+#include "engine/exec/expr/kernel.h"
+
+enum { NODES_MAX = 128 };
+
+struct node_list {
+    struct eval *nodes[NODES_MAX];
+    uint32_t count;
+};
+
+static bool takes_long(enum function_id function)
+{
+    switch (function) {
+    case FUNCTION_CAST:
+    case FUNCTION_CONCAT:
+    case FUNCTION_LOWER:
+    case FUNCTION_UPPER:
+    case FUNCTION_TRIM:
+    case FUNCTION_LENGTH:
+    case FUNCTION_SUBSTRING:
+    case FUNCTION_CONTAINS:
+    case FUNCTION_STARTS_WITH:
+    case FUNCTION_ENDS_WITH:
+    case FUNCTION_REPLACE:
+    case FUNCTION_SPLIT_PART:
+    case FUNCTION_LIKE:
+    case FUNCTION_ILIKE:
+    case FUNCTION_REGEXP_MATCHES:
+    case FUNCTION_REGEXP_EXTRACT:
+    case FUNCTION_POLARITY:
+    case FUNCTION_SENTIMENT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool can_share(const struct eval *eval)
+{
+    if (eval->is_constant || eval->arg_count == 0 || !takes_long(eval->expr->function))
+        return false;
+    /* What counts what it could not read must do so each time. */
+    return !expr_counts(eval->expr) && eval->args[0]->expr->type.kind == TYPE_TEXT;
+}
+
+static status note(struct node_list *list, struct eval *eval, struct arena *arena,
+                   struct error *err)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct eval *other = list->nodes[i];
+        if (!expr_equal(other->expr, eval->expr)) continue;
+        if (other->shared == NULL) {
+            other->shared = arena_new(arena, struct shared_values);
+            if (other->shared == NULL) return kernel_no_memory(err);
+        }
+        eval->shared = other->shared;
+        return STATUS_OK;
+    }
+    if (list->count < NODES_MAX) list->nodes[list->count++] = eval;
+    return STATUS_OK;
+}
+
+/* Depth: that of the expression, which eval_create bounds. */
+static status visit(struct node_list *list, struct eval *eval, struct arena *arena,
+                    struct error *err)
+{
+    if (eval->expr->kind != EXPR_CALL) return STATUS_OK;
+    if (can_share(eval)) TRY(note(list, eval, arena, err));
+    for (uint32_t i = 0; i < eval->arg_count; i++) {
+        TRY(visit(list, eval->args[i], arena, err));
+    }
+    return STATUS_OK;
+}
+
+status eval_share(struct eval *const *evals, uint32_t count, struct arena *stage_arena,
+                  struct error *err)
+{
+    struct node_list list = {.count = 0};
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(visit(&list, evals[i], stage_arena, err));
+    }
+    return STATUS_OK;
+}

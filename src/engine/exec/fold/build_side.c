@@ -1,0 +1,581 @@
+/* build_side.c - slots point at the first row of a key, rows of one key are chained in their order.
+ */
+#include "engine/exec/fold/build_side.h"
+
+#include "engine/base/assert.h"
+#include "engine/base/hash.h"
+#include "engine/data/key_hash.h"
+#include "engine/plan/plan.h"
+
+enum {
+    SLICE_ROWS = 2048,
+    SLOTS_AHEAD = 24, /* Asked for so many rows before they are needed. */
+    CHAIN_STEPS_PER_ROW = 4,
+    SIEVE_BITS_PER_ROW = 16,      /* By hash: one key in fifty gets through by mistake. */
+    SIEVE_RANGE_PER_ROW = 1024,   /* By value: how thinly keys may be spread over their range, */
+    SIEVE_RANGE_ALWAYS = 1 << 20, /* a range that is always narrow enough (128 KiB of bits), */
+    SIEVE_RANGE_MOST = 1 << 27,   /* and the widest. */
+    SIFT_TRIAL_ROWS = 256,        /* When of the first rows */
+    SIFT_TRIAL_LEFT = 192,        /* so many get through, the others need not ask. */
+    PROBE_AHEAD = 8,
+    FAR_SLOTS = 1 << 12,
+};
+
+/* ---- keys that fit a word ---- */
+
+static bool is_number(const struct column *column)
+{
+    return column->type.kind == TYPE_INT || column->type.kind == TYPE_DECIMAL ||
+           column->type.kind == TYPE_DATE || column->type.kind == TYPE_TIMESTAMP;
+}
+
+enum { WORD_TEXT_MAX = 7 };
+
+/* The bytes and, above them, how many there are. */
+static uint64_t text_word(struct text text)
+{
+    uint64_t word = (uint64_t)text.size << 56;
+    if (text.size >= 4) {
+        uint32_t first, last;
+        memcpy(&first, text.bytes, sizeof first);
+        memcpy(&last, text.bytes + text.size - sizeof last, sizeof last);
+        return word | first | (uint64_t)last << 8 * (text.size - sizeof last);
+    }
+    for (uint32_t i = 0; i < text.size; i++) {
+        word |= (uint64_t)(unsigned char)text.bytes[i] << 8 * i;
+    }
+    return word;
+}
+
+static bool fits_word(const struct column *keys, uint32_t row)
+{
+    return keys->texts[row].size <= WORD_TEXT_MAX;
+}
+
+/* Other words have other hashes: both steps of hash_u64 can be undone. So it stands for the key. A
+ * text that is too long, or NULL, gets that of a word which no text has. */
+static uint64_t word_hash(const struct column *keys, uint32_t row)
+{
+    if (keys->type.kind != TYPE_TEXT) return hash_u64((uint64_t)keys->ints[row]);
+    bool has_word = !column_is_null(keys, row) && fits_word(keys, row);
+    return hash_u64(has_word ? text_word(keys->texts[row]) : UINT64_MAX);
+}
+
+static bool find_words(const struct batch *rows, uint32_t key_count)
+{
+    if (key_count != 1) return false;
+    const struct column *keys = &rows->columns[0];
+    if (keys->type.kind != TYPE_TEXT) return is_number(keys);
+    for (uint32_t row = 0; row < rows->row_count; row++) {
+        if (!column_is_null(keys, row) && !fits_word(keys, row)) return false;
+    }
+    return true;
+}
+
+/* The hashes by which the table knows its keys. */
+static void hash_keys(const struct side_table *table, const struct batch *batch,
+                      const uint32_t *columns, struct selection selection, uint64_t *out)
+{
+    if (!table->has_words) {
+        key_hash(batch, columns, table->key_count, selection, out);
+        return;
+    }
+    const struct column *keys = &batch->columns[columns[0]];
+    for (uint32_t i = 0; i < selection.count; i++) {
+        out[i] = word_hash(keys, selection_row(selection, i));
+    }
+}
+
+/* ---- building ---- */
+
+static void insert(const struct side_table *table, struct side_slot *slots, uint32_t *next,
+                   uint64_t hash, uint32_t row)
+{
+    size_t mask = table->slot_count - 1;
+    for (size_t place = hash & mask;; place = (place + 1) & mask) {
+        uint64_t tag = slots[place].tag;
+        if (tag == 0) {
+            slots[place].tag = (hash >> 32 << 32) | (row + 1);
+            slots[place].hash = hash;
+            return;
+        }
+        uint32_t other = (uint32_t)tag - 1;
+        if (tag >> 32 == hash >> 32 &&
+            key_equal(&table->rows, table->key_columns, row, &table->rows, table->key_columns,
+                      other, table->key_count)) {
+            next[row] = other;
+            slots[place].tag = (hash >> 32 << 32) | (row + 1);
+            return;
+        }
+    }
+}
+
+/* ---- the sieve ---- */
+
+/* Whether the only key is a number from a range that is narrow for so many rows. */
+static bool find_range(const struct batch *rows, uint32_t key_count, int64_t *out_lowest,
+                       uint64_t *out_last)
+{
+    const struct column *keys = &rows->columns[0];
+    if (key_count != 1 || !is_number(keys)) return false;
+    int64_t lowest = INT64_MAX;
+    int64_t highest = INT64_MIN;
+    for (uint32_t row = 0; row < rows->row_count; row++) {
+        if (column_is_null(keys, row)) continue;
+        if (keys->ints[row] < lowest) lowest = keys->ints[row];
+        if (keys->ints[row] > highest) highest = keys->ints[row];
+    }
+    if (lowest > highest) return false;
+    *out_lowest = lowest;
+    *out_last = (uint64_t)highest - (uint64_t)lowest;
+    uint64_t most = (uint64_t)rows->row_count * SIEVE_RANGE_PER_ROW;
+    if (most < SIEVE_RANGE_ALWAYS) most = SIEVE_RANGE_ALWAYS;
+    if (most > SIEVE_RANGE_MOST) most = SIEVE_RANGE_MOST;
+    return *out_last < most;
+}
+
+static void bit_set(uint64_t *bits, uint64_t number)
+{
+    bits[number / 64] |= (uint64_t)1 << number % 64;
+}
+
+static uint64_t bit_get(const uint64_t *bits, uint64_t number)
+{
+    return bits[number / 64] >> number % 64 & 1;
+}
+
+/* By hash a key has two bits of one word. The upper half chooses the word and the first, as the
+ * slots are chosen by the lower one. */
+static uint64_t sieve_place(const struct key_sieve *sieve, uint64_t hash)
+{
+    return hash >> 32 & sieve->last;
+}
+
+static uint64_t other_bit(uint64_t hash)
+{
+    return hash >> 24 & 63;
+}
+
+static void hash_set(const struct key_sieve *sieve, uint64_t *bits, uint64_t hash)
+{
+    uint64_t place = sieve_place(sieve, hash);
+    bits[place / 64] |= (uint64_t)1 << place % 64 | (uint64_t)1 << other_bit(hash);
+}
+
+static uint64_t hash_get(const struct key_sieve *sieve, uint64_t hash)
+{
+    uint64_t place = sieve_place(sieve, hash);
+    uint64_t word = sieve->bits[place / 64];
+    return word >> place % 64 & word >> other_bit(hash) & 1;
+}
+
+static uint64_t *sieve_make(struct side_table *table, struct arena *arena)
+{
+    struct key_sieve *sieve = &table->sieve;
+    if (!sieve->by_value) {
+        uint64_t bit_count = 4096;
+        while (bit_count < (uint64_t)table->rows.row_count * SIEVE_BITS_PER_ROW) {
+            bit_count *= 2;
+        }
+        if (bit_count > (uint64_t)1 << 32) bit_count = (uint64_t)1 << 32;
+        sieve->last = bit_count - 1;
+    }
+    uint64_t *bits = arena_array(arena, uint64_t, sieve->last / 64 + 1);
+    sieve->bits = bits;
+    return bits;
+}
+
+static void sieve_put(const struct side_table *table, uint64_t *bits, uint64_t hash, uint32_t row)
+{
+    const struct key_sieve *sieve = &table->sieve;
+    if (sieve->by_value) {
+        bit_set(bits, (uint64_t)table->rows.columns[0].ints[row] - (uint64_t)sieve->lowest);
+    } else {
+        hash_set(sieve, bits, hash);
+    }
+}
+
+status side_table_build(struct side_table *table, struct batch rows, uint32_t key_count,
+                        struct arena *arena, struct error *err)
+{
+    size_t slot_count = 64;
+    while (slot_count < (size_t)rows.row_count * 2) {
+        slot_count *= 2;
+    }
+    uint32_t *columns = arena_array(arena, uint32_t, key_count + 1);
+    struct side_slot *slots = arena_array(arena, struct side_slot, slot_count);
+    uint32_t *next = arena_array(arena, uint32_t, (size_t)rows.row_count + 1);
+    if (columns == NULL || slots == NULL || next == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < key_count; i++) {
+        columns[i] = i;
+    }
+    *table = (struct side_table){.rows = rows,
+                                 .key_count = key_count,
+                                 .key_columns = columns,
+                                 .slots = slots,
+                                 .slot_count = slot_count,
+                                 .has_words = find_words(&rows, key_count),
+                                 .next = next};
+    struct key_sieve *sieve = &table->sieve;
+    sieve->by_value = find_range(&rows, key_count, &sieve->lowest, &sieve->last);
+    uint64_t *bits = sieve_make(table, arena);
+    if (bits == NULL) return error_memory(err);
+    /* From the last row to the first, so that every chain ascends. */
+    uint32_t slice[SLICE_ROWS];
+    uint64_t hashes[SLICE_ROWS];
+    for (uint32_t end = rows.row_count; end > 0;) {
+        uint32_t count = end < SLICE_ROWS ? end : SLICE_ROWS;
+        for (uint32_t i = 0; i < count; i++) {
+            slice[i] = end - 1 - i;
+        }
+        hash_keys(table, &table->rows, columns, (struct selection){slice, count}, hashes);
+        for (uint32_t i = 0; i < count; i++) {
+            if (i + SLOTS_AHEAD < count) {
+                __builtin_prefetch(&slots[hashes[i + SLOTS_AHEAD] & (slot_count - 1)], 1);
+            }
+            next[slice[i]] = ROW_NONE;
+            if (key_has_null(&table->rows, columns, key_count, slice[i])) continue;
+            insert(table, slots, next, hashes[i], slice[i]);
+            sieve_put(table, bits, hashes[i], slice[i]);
+        }
+        end -= count;
+    }
+    return STATUS_OK;
+}
+
+status side_table_build_sieve(struct side_table *table, struct batch rows, struct arena *arena,
+                              struct error *err)
+{
+    uint32_t *columns = arena_array(arena, uint32_t, 1);
+    if (columns == NULL) return error_memory(err);
+    *table = (struct side_table){
+        .rows = rows, .key_count = 1, .key_columns = columns, .has_words = true};
+    uint64_t *bits = sieve_make(table, arena);
+    if (bits == NULL) return error_memory(err);
+    const struct column *keys = &rows.columns[0];
+    ASSERT(is_number(keys));
+    for (uint32_t row = 0; row < rows.row_count; row++) {
+        if (!column_is_null(keys, row)) hash_set(&table->sieve, bits, word_hash(keys, row));
+    }
+    return STATUS_OK;
+}
+
+/* ---- twins ---- */
+
+static bool has_column(const struct twin_set *set, uint32_t column)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (set->columns[i] == column) return true;
+    }
+    return false;
+}
+
+static bool has_join_key(const struct side_table *table, const struct twin_set *set)
+{
+    for (uint32_t i = 0; i < table->key_count; i++) {
+        if (!has_column(set, i)) return false;
+    }
+    return table->key_count > 0;
+}
+
+/* Twins share their join key if the set has all its columns: then they stand in one chain. False:
+ * so many rows share keys that slots are better. */
+static bool match_in_chains(const struct side_table *table, const struct twin_set *set,
+                            uint32_t *out_twins, bool *out_found)
+{
+    uint32_t row_count = table->rows.row_count;
+    uint64_t steps_left = (uint64_t)row_count * CHAIN_STEPS_PER_ROW;
+    for (uint32_t row = 0; row < row_count; row++) {
+        out_twins[row] = row;
+    }
+    for (uint32_t row = 0; row < row_count; row++) {
+        if (out_twins[row] != row) continue;
+        for (uint32_t other = table->next[row]; other != ROW_NONE; other = table->next[other]) {
+            if (steps_left-- == 0) return false;
+            if (out_twins[other] != other ||
+                !key_equal(&table->rows, set->columns, row, &table->rows, set->columns, other,
+                           set->count)) {
+                continue;
+            }
+            out_twins[other] = row;
+            *out_found = true;
+        }
+    }
+    return true;
+}
+
+/* Slots as those of the table, but without words. True: some row has a twin before it. */
+static bool match_twins(const struct batch *rows, const struct twin_set *set, uint64_t *slots,
+                        size_t slot_count, uint32_t *out_twins)
+{
+    uint32_t slice[SLICE_ROWS];
+    uint64_t hashes[SLICE_ROWS];
+    bool found = false;
+    for (uint32_t first = 0; first < rows->row_count; first += SLICE_ROWS) {
+        uint32_t count =
+            rows->row_count - first < SLICE_ROWS ? rows->row_count - first : SLICE_ROWS;
+        for (uint32_t i = 0; i < count; i++) {
+            slice[i] = first + i;
+        }
+        key_hash(rows, set->columns, set->count, (struct selection){slice, count}, hashes);
+        for (uint32_t i = 0; i < count; i++) {
+            if (i + SLOTS_AHEAD < count) {
+                __builtin_prefetch(&slots[hashes[i + SLOTS_AHEAD] & (slot_count - 1)], 1);
+            }
+            size_t place = hashes[i] & (slot_count - 1);
+            uint64_t tag = hashes[i] >> 32 << 32;
+            while (slots[place] != 0 &&
+                   (slots[place] >> 32 << 32 != tag ||
+                    !key_equal(rows, set->columns, slice[i], rows, set->columns,
+                               (uint32_t)slots[place] - 1, set->count))) {
+                place = (place + 1) & (slot_count - 1);
+            }
+            found = found || slots[place] != 0;
+            if (slots[place] == 0) slots[place] = tag | (slice[i] + 1);
+            out_twins[slice[i]] = (uint32_t)slots[place] - 1;
+        }
+    }
+    return found;
+}
+
+static status find_twins(const struct side_table *table, const struct twin_set *set,
+                         struct arena *arena, const uint32_t **out_twins, struct error *err)
+{
+    struct arena_mark mark = arena_mark(arena);
+    uint32_t *twins = arena_array(arena, uint32_t, (size_t)table->rows.row_count + 1);
+    if (twins == NULL) return error_memory(err);
+    bool found = false;
+    if (!has_join_key(table, set) || !match_in_chains(table, set, twins, &found)) {
+        struct arena scratch;
+        arena_init(&scratch, arena->budget);
+        uint64_t *slots = arena_array(&scratch, uint64_t, table->slot_count);
+        status result = slots == NULL ? error_memory(err) : STATUS_OK;
+        if (result == STATUS_OK) {
+            found = match_twins(&table->rows, set, slots, table->slot_count, twins);
+        }
+        arena_done(&scratch);
+        TRY(result);
+    }
+    if (found) {
+        *out_twins = twins;
+    } else {
+        arena_release(arena, mark);
+    }
+    return STATUS_OK;
+}
+
+status side_table_find_twins(struct side_table *table, const struct twin_set *sets,
+                             uint32_t set_count, struct arena *arena, struct error *err)
+{
+    const uint32_t **twins = arena_array(arena, const uint32_t *, (size_t)set_count + 1);
+    if (twins == NULL) return error_memory(err);
+    for (uint32_t i = 0; i < set_count; i++) {
+        TRY(find_twins(table, &sets[i], arena, &twins[i], err));
+    }
+    table->twins = twins;
+    return STATUS_OK;
+}
+
+/* ---- finding ---- */
+
+static uint32_t find_hash(const struct side_table *table, uint64_t hash)
+{
+    size_t mask = table->slot_count - 1;
+    for (size_t place = hash & mask; table->slots[place].tag != 0; place = (place + 1) & mask) {
+        if (table->slots[place].hash == hash) return (uint32_t)table->slots[place].tag - 1;
+    }
+    return ROW_NONE;
+}
+
+static uint32_t find_key(const struct side_table *table, uint64_t hash, const struct batch *batch,
+                         const uint32_t *columns, uint32_t row)
+{
+    size_t mask = table->slot_count - 1;
+    for (size_t place = hash & mask; table->slots[place].tag != 0; place = (place + 1) & mask) {
+        uint64_t tag = table->slots[place].tag;
+        if (tag >> 32 != hash >> 32) continue;
+        uint32_t found = (uint32_t)tag - 1;
+        if (!key_equal(batch, columns, row, &table->rows, table->key_columns, found,
+                       table->key_count)) {
+            continue;
+        }
+        /* Checked last: a NULL is almost never there. */
+        return key_has_null(batch, columns, table->key_count, row) ? ROW_NONE : found;
+    }
+    return ROW_NONE;
+}
+
+uint32_t side_table_find(const struct side_table *table, uint64_t hash, const struct batch *batch,
+                         const uint32_t *columns, uint32_t row)
+{
+    if (!table->has_words) return find_key(table, hash, batch, columns, row);
+    const struct column *keys = &batch->columns[columns[0]];
+    return column_is_null(keys, row) ? ROW_NONE : find_hash(table, word_hash(keys, row));
+}
+
+/* ---- many rows at once ---- */
+
+/* Writes the selected rows whose key is in the sieve; NULLs are not. */
+static uint32_t sift_values(const struct side_table *table, const struct column *keys,
+                            struct selection selection, uint32_t *out_rows)
+{
+    const struct key_sieve sieve = table->sieve;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < selection.count; i++) {
+        uint32_t row = selection_row(selection, i);
+        uint64_t place = (uint64_t)keys->ints[row] - (uint64_t)sieve.lowest;
+        bool inside = place <= sieve.last;
+        out_rows[count] = row;
+        count += (uint32_t)(bit_get(sieve.bits, inside ? place : 0) & inside);
+    }
+    if (keys->nulls == NULL) return count;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t row = out_rows[i];
+        out_rows[kept] = row;
+        kept += keys->nulls[row] == 0;
+    }
+    return kept;
+}
+
+/* Moves those of the rows from `first` to `end` that are in the sieve to place `count` and behind;
+ * returns how many there are then. */
+static uint32_t sift_some(const struct side_table *table, struct side_probe *probe, uint32_t first,
+                          uint32_t end, uint32_t count)
+{
+    const struct key_sieve sieve = table->sieve;
+    for (uint32_t i = first; i < end; i++) {
+        uint64_t hash = probe->hashes[i];
+        probe->rows[count] = probe->rows[i];
+        probe->hashes[count] = hash;
+        count += (uint32_t)hash_get(&sieve, hash);
+    }
+    return count;
+}
+
+static void drop_nulls(const struct column *keys, struct side_probe *probe)
+{
+    if (keys->nulls == NULL) return;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < probe->count; i++) {
+        probe->rows[count] = probe->rows[i];
+        count += keys->nulls[probe->rows[i]] == 0;
+    }
+    probe->count = count;
+}
+
+/* A sieve that nearly all rows get through costs as much as it could spare. */
+static uint32_t sift_hashes(const struct side_table *table, struct side_probe *probe)
+{
+    uint32_t trial = probe->count < SIFT_TRIAL_ROWS ? probe->count : SIFT_TRIAL_ROWS;
+    uint32_t count = sift_some(table, probe, 0, trial, 0);
+    if (count < SIFT_TRIAL_LEFT) return sift_some(table, probe, trial, probe->count, count);
+    uint32_t rest = probe->count - trial;
+    memmove(probe->rows + count, probe->rows + trial, rest * sizeof *probe->rows);
+    memmove(probe->hashes + count, probe->hashes + trial, rest * sizeof *probe->hashes);
+    return count + rest;
+}
+
+/* The row that a hash's first slot names, if it is not another hash's. */
+static uint32_t first_candidate(const struct side_table *table, uint64_t hash)
+{
+    uint64_t tag = table->slots[hash & (table->slot_count - 1)].tag;
+    return tag != 0 && tag >> 32 == hash >> 32 ? (uint32_t)tag - 1 : ROW_NONE;
+}
+
+/* A large table is far away: keys are asked for some rows ahead, their bytes a little later, so
+ * that the ways overlap. */
+ALWAYS_INLINE void ask_ahead(const struct side_table *table, const struct side_probe *probe,
+                             uint32_t i)
+{
+    if (i + 2 * PROBE_AHEAD >= probe->count) return;
+    const struct column *keys = &table->rows.columns[0];
+    bool is_text = keys->type.kind == TYPE_TEXT;
+    uint32_t named = first_candidate(table, probe->hashes[i + 2 * PROBE_AHEAD]);
+    if (named != ROW_NONE) {
+        __builtin_prefetch(is_text ? (const void *)&keys->texts[named]
+                                   : (const void *)&keys->ints[named]);
+    }
+    named = first_candidate(table, probe->hashes[i + PROBE_AHEAD]);
+    if (is_text && named != ROW_NONE) __builtin_prefetch(keys->texts[named].bytes);
+}
+
+/* Looks up the probe's rows. */
+static void find_all(const struct side_table *table, const struct batch *batch,
+                     const uint32_t *columns, struct side_probe *probe)
+{
+    size_t mask = table->slot_count - 1;
+    bool is_far = table->slot_count > FAR_SLOTS;
+    for (uint32_t i = 0; i < probe->count; i++) {
+        if (is_far && i + 3 * PROBE_AHEAD < probe->count) {
+            __builtin_prefetch(&table->slots[probe->hashes[i + 3 * PROBE_AHEAD] & mask]);
+        }
+        uint64_t hash = probe->hashes[i];
+        uint32_t row = probe->rows[i];
+        if (table->has_words) {
+            bool is_null = column_is_null(&batch->columns[columns[0]], row);
+            probe->found[i] = is_null ? ROW_NONE : find_hash(table, hash);
+        } else {
+            if (is_far) ask_ahead(table, probe, i);
+            probe->found[i] = find_key(table, hash, batch, columns, row);
+        }
+    }
+}
+
+void side_table_probe_all(const struct side_table *table, const struct batch *batch,
+                          const uint32_t *columns, struct selection selection,
+                          struct side_probe *out)
+{
+    ASSERT(selection.count <= SIDE_PROBE_ROWS);
+    for (uint32_t i = 0; i < selection.count; i++) {
+        out->rows[i] = selection_row(selection, i);
+    }
+    out->count = selection.count;
+    hash_keys(table, batch, columns, selection, out->hashes);
+    find_all(table, batch, columns, out);
+}
+
+void side_table_sift(const struct side_table *table, const struct batch *batch,
+                     const uint32_t *columns, struct selection selection, struct side_probe *out)
+{
+    ASSERT(selection.count <= SIDE_PROBE_ROWS);
+    if (table->sieve.by_value) {
+        out->count = sift_values(table, &batch->columns[columns[0]], selection, out->rows);
+        return;
+    }
+    for (uint32_t i = 0; i < selection.count; i++) {
+        out->rows[i] = selection_row(selection, i);
+    }
+    hash_keys(table, batch, columns, selection, out->hashes);
+    out->count = sift_some(table, out, 0, selection.count, 0);
+}
+
+void side_table_probe(const struct side_table *table, const struct batch *batch,
+                      const uint32_t *columns, struct selection selection, struct side_probe *out)
+{
+    ASSERT(selection.count <= SIDE_PROBE_ROWS);
+    if (table->sieve.by_value) {
+        out->count = sift_values(table, &batch->columns[columns[0]], selection, out->rows);
+        hash_keys(table, batch, columns, (struct selection){out->rows, out->count}, out->hashes);
+    } else {
+        for (uint32_t i = 0; i < selection.count; i++) {
+            out->rows[i] = selection_row(selection, i);
+        }
+        out->count = selection.count;
+        hash_keys(table, batch, columns, selection, out->hashes);
+        if (table->slots == NULL) {
+            out->count = sift_some(table, out, 0, selection.count, 0);
+            drop_nulls(&batch->columns[columns[0]], out);
+            return;
+        }
+        out->count = sift_hashes(table, out);
+    }
+    find_all(table, batch, columns, out);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < out->count; i++) {
+        out->rows[count] = out->rows[i];
+        out->found[count] = out->found[i];
+        count += out->found[i] != ROW_NONE;
+    }
+    out->count = count;
+}

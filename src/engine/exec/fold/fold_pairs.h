@@ -1,0 +1,31 @@
+/* fold_pairs.h - rows of the left side, each with its partners in a table of the right one, as
+ * rows.
+ *
+ * Memory: charged to the shard's budget. Threads: one owner.
+ */
+#ifndef ENGINE_EXEC_FOLD_FOLD_PAIRS_H
+#define ENGINE_EXEC_FOLD_FOLD_PAIRS_H
+
+#include "engine/exec/fold/fold_parts.h"
+
+enum fold_pass {
+    PASS_WHOLE, /* The table is the whole right side: who has no partner there has none. */
+    PASS_PIECE, /* The table is a piece of it: who has a partner is noted. */
+    PASS_REST   /* Those who are not noted, with NULLs. */
+};
+
+struct fold_passing {
+    enum fold_pass kind;
+    const struct side_table *table;
+    uint64_t *noted; /* A bit per row of the left side; not for PASS_WHOLE. */
+    struct spill_rows *out;
+};
+
+/* Left rows have their columns, and maybe others behind them: these are the last in `out` too. */
+MUST_USE status fold_pairs_write(struct fold_shard *shard, const struct fold_passing *passing,
+                                 const struct spill_rows *left, struct error *err);
+/* The same for a left side that is in memory. */
+MUST_USE status fold_pairs_write_batch(struct fold_shard *shard, const struct fold_passing *passing,
+                                       const struct batch *left, struct error *err);
+
+#endif

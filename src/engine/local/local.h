@@ -1,0 +1,62 @@
+/* local.h - carries a plan out in this process, on several threads.
+ *
+ *     local_run_create -> local_run_execute -> local_run_result* -> local_run_destroy
+ *
+ * Phase by phase: threads take chunks, run every pipeline that starts at the chunk's scan, and hand
+ * each encoded batch to the fold shard it is meant for. When a phase's scans are read, its folds
+ * are finished in the order of their dependencies. The maps and folds are those that a cluster
+ * runs; only the way between them is short.
+ *
+ * Both ends of every edge are counted by themselves: see books.h.
+ */
+#ifndef ENGINE_LOCAL_LOCAL_H
+#define ENGINE_LOCAL_LOCAL_H
+
+#include "engine/base/error.h"
+#include "engine/exec/fold/fold.h"
+#include "engine/local/audit.h"
+#include "engine/local/job.h"
+#include "engine/local/table_files.h"
+#include "engine/plan/plan.h"
+
+struct local_run;
+struct spill_store;
+
+/* What a test does to a batch on its way. */
+enum tamper { TAMPER_NONE, TAMPER_LOSE, TAMPER_DOUBLE, TAMPER_ALTER, TAMPER_FORGET };
+
+struct local_options {
+    const struct plan *plan;
+    struct table_files *files; /* By table. */
+    const struct job_events *events;
+    const atomic_bool *cancelled;
+    uint32_t thread_count;
+    uint32_t shard_count; /* Of folds that have a key; 0: the default. */
+    uint32_t field_limit;
+    const struct sentiment_model *sentiment; /* NULL: the one in the program. */
+    struct budget *budget;
+    struct spill_store *store; /* Where folds go on when the budget is short; NULL: nowhere. */
+    /* For tests; NULL otherwise. Called for every batch between its two ends. */
+    enum tamper (*tamper)(uint32_t pipeline, uint32_t shard, uint64_t number);
+    /* For tests: batches wait until their producers are done and are then applied in an order made
+     * from this seed; 0: as they come. Results must not change. */
+    uint64_t shuffle_seed;
+};
+
+MUST_USE status local_run_create(const struct local_options *options, struct local_run **out_run,
+                                 struct error *err);
+/* Fails also when the books don't balance. */
+MUST_USE status local_run_execute(struct local_run *run, struct error *err);
+/* The rows of a query's answer; not for the query that was streamed. */
+MUST_USE status local_run_result(struct local_run *run, uint32_t query, struct fold_sink *sink,
+                                 struct error *err);
+/* Fills in tables, stages and edges as far as the run came; memory from the arena. */
+MUST_USE status local_run_books(struct local_run *run, struct arena *arena, struct books *out_books,
+                                struct error *err);
+void local_run_destroy(struct local_run *run);
+
+/* job_run with what only tests ask for: events, shard_count, tamper and shuffle_seed are taken from
+ * `extra`, the rest from the job. */
+MUST_USE status job_run_with(struct job *job, const struct local_options *extra, struct error *err);
+
+#endif

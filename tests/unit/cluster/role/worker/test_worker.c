@@ -1,0 +1,239 @@
+/* test_worker.c - what was removed stays so, what is damaged or on its way is no harm.
+ *
+ * Method: one worker of a job of several is told by hand what gateways and the others would say, at
+ * chosen times; what it has and what it asks for is looked at. How a worker does among others, and
+ * under faults, is what the simulation tries.
+ */
+#include "unit/cluster/role/shop_job.h"
+
+#include "cluster/role/worker/mapper.h"
+#include "cluster/role/worker/worker.h"
+
+enum { LEASE_MS = 60000, REPAIR_MS = 1000, BURIED_MS = 5000 };
+
+struct world {
+    struct worker *worker;
+    struct effects effects;
+    struct shape *shape;
+    uint64_t now_ms;
+};
+
+static void step(struct world *world, struct event *event)
+{
+    effects_reset(&world->effects);
+    event->now_ms = world->now_ms;
+    worker_step(world->worker, event, &world->effects);
+    assert_false(world->effects.failed);
+    buf_done(&event->bytes);
+}
+
+static void happen(struct world *world, enum event_kind kind)
+{
+    struct event event = {.kind = kind};
+    step(world, &event);
+}
+
+static void world_open(struct world *world)
+{
+    struct error err;
+    struct worker_config config = {
+        .maps = true,
+        .folds = true,
+        .work_queue_count = 2,
+        .max_jobs = 100,
+        .map_limit = 2,
+        .client_timeout_ms = LEASE_MS,
+        .tick_ms = 100,
+        .repair_delay_ms = REPAIR_MS,
+        .repair_delay_max_ms = 8 * REPAIR_MS,
+        .emit_window = 16,
+        .max_message = 64 << 20,
+    };
+    *world = (struct world){.now_ms = 1000, .shape = shop_shape(shop_manifest_of(SHOP_TOTALS))};
+    /* The one that gets what the others' shards emit. */
+    const struct plan *plan = world->shape->plan;
+    uint32_t owner = shape_owner(world->shape, plan->queries[0].result_fold, 0);
+    config.name = world->shape->manifest.workers[owner].name;
+    assert_int_equal(worker_create(&config, &world->worker, &err), STATUS_OK);
+    happen(world, EVENT_STARTED);
+    happen(world, EVENT_CONNECTED);
+}
+
+static void world_close(struct world *world)
+{
+    worker_destroy(world->worker);
+    effects_done(&world->effects);
+    shape_release(world->shape);
+}
+
+static void deliver(struct world *world, struct message message)
+{
+    struct event event = {.kind = EVENT_DELIVERY, .delivery = 1};
+    message.job = world->shape->manifest.job;
+    message.manifest = world->shape->hash;
+    message.from = TEXT_LITERAL("g1");
+    message_encode(&message, &event.bytes);
+    step(world, &event);
+}
+
+enum store_way { STORE_ASKED, STORE_ORDERED };
+
+static void store(struct world *world, enum store_way way)
+{
+    deliver(world, (struct message){
+                       .kind = MESSAGE_MANIFEST,
+                       .store = {.order = way == STORE_ORDERED, .bytes = world->shape->bytes}});
+}
+
+static void remove_it(struct world *world, enum remove_reason reason)
+{
+    deliver(world, (struct message){.kind = MESSAGE_REMOVE, .remove = {reason}});
+}
+
+/* ---- removal ---- */
+
+/* A gateway that hears of a job from some workers and not from one orders that one to take it back.
+ * If the job was deleted by way of another gateway meanwhile, the order is older than that, whether
+ * the worker still had the job then or had lost it. */
+static void an_order_does_not_bring_back_what_was_removed_before_it_came(void **state)
+{
+    (void)state;
+    for (int had_it = 0; had_it < 2; had_it++) {
+        for (int reason = REMOVE_DONE; reason <= REMOVE_REFUSED; reason++) {
+            struct world world;
+            world_open(&world);
+            if (had_it) store(&world, STORE_ASKED);
+            assert_int_equal(worker_job_count(world.worker), had_it);
+            remove_it(&world, (enum remove_reason)reason);
+            assert_int_equal(worker_job_count(world.worker), 0);
+            world.now_ms += BURIED_MS - 1;
+            store(&world, STORE_ORDERED);
+            assert_int_equal(worker_job_count(world.worker), 0);
+            world.now_ms += 1;
+            store(&world, STORE_ORDERED); /* Nothing on its way is that old. */
+            assert_int_equal(worker_job_count(world.worker), 1);
+            world_close(&world);
+        }
+    }
+}
+
+static void a_client_may_begin_a_removed_job_anew_unless_it_was_cancelled(void **state)
+{
+    (void)state;
+    for (int had_it = 0; had_it < 2; had_it++) {
+        for (int reason = REMOVE_DONE; reason <= REMOVE_REFUSED; reason++) {
+            struct world world;
+            world_open(&world);
+            if (had_it) store(&world, STORE_ASKED);
+            remove_it(&world, (enum remove_reason)reason);
+            store(&world, STORE_ASKED);
+            assert_int_equal(worker_job_count(world.worker), reason != REMOVE_CANCELLED);
+            world_close(&world);
+        }
+    }
+}
+
+/* ---- maps ---- */
+
+static uint32_t effects_of(const struct world *world, enum effect_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < world->effects.count; i++) {
+        count += world->effects.items[i].kind == kind;
+    }
+    return count;
+}
+
+/* As if it had never come: whoever misses what it gives asks for it again. */
+static void a_damaged_chunk_is_dropped_and_harms_nobody(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world);
+    store(&world, STORE_ASKED);
+    struct message chunk = {.kind = MESSAGE_CHUNK,
+                            .job = world.shape->manifest.job,
+                            .manifest = world.shape->hash,
+                            .from = TEXT_LITERAL("g1"),
+                            .chunk = {.body = TEXT_LITERAL("body")}};
+    struct event event = {.kind = EVENT_DELIVERY, .delivery = 7, .from_work = true};
+    message_encode(&chunk, &event.bytes);
+    step(&world, &event);
+    assert_int_equal(effects_of(&world, EFFECT_MAP), 1);
+    struct event mapped = {.kind = EVENT_MAPPED};
+    for (uint32_t i = 0; i < world.effects.count; i++) {
+        if (world.effects.items[i].kind == EFFECT_MAP) mapped.task = world.effects.items[i].task;
+    }
+    struct mapper *mapper = NULL;
+    struct error err;
+    assert_int_equal(mapper_create(&mapper, &err), STATUS_OK);
+    mapper_run(mapper, mapped.task); /* Its checksum is none. */
+    assert_true(mapped.task->is_damaged);
+    step(&world, &mapped);
+    mapper_destroy(mapper);
+    assert_int_equal(effects_of(&world, EFFECT_ACK), 1);
+    assert_int_equal(effects_of(&world, EFFECT_SEND), 0); /* Nobody hears of a failure. */
+    assert_int_equal(effects_of(&world, EFFECT_LOG), 0);
+    assert_int_equal(effects_of(&world, EFFECT_SAY), 1);
+    world_close(&world);
+}
+
+/* ---- repair ---- */
+
+/* How many lanes it asks for when its client looks after the job. */
+static uint32_t lanes_asked_for(struct world *world)
+{
+    deliver(world, (struct message){.kind = MESSAGE_SYNC, .sync = {.request = 1, .renew = true}});
+    uint32_t count = 0;
+    struct arena arena = {0};
+    for (uint32_t i = 0; i < world->effects.count; i++) {
+        const struct effect *effect = &world->effects.items[i];
+        struct text bytes = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
+        struct message message;
+        struct error err;
+        if (effect->kind != EFFECT_SEND) continue;
+        assert_int_equal(message_decode(bytes, &arena, &message, &err), STATUS_OK);
+        count += message.kind == MESSAGE_ASK;
+    }
+    arena_done(&arena);
+    return count;
+}
+
+static void what_others_emit_is_asked_for_only_after_it_had_time_to_come(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world);
+    store(&world, STORE_ASKED);
+    /* However old the job is: */
+    for (int i = 0; i < 10; i++) {
+        world.now_ms += REPAIR_MS;
+        assert_int_equal(lanes_asked_for(&world), 0);
+    }
+    /* when its scans are complete here, the others are about to emit. */
+    for (uint32_t scan = 0; scan < world.shape->plan->scan_count; scan++) {
+        deliver(&world, (struct message){.kind = MESSAGE_END, .end = {.scan = scan}});
+    }
+    world.now_ms += REPAIR_MS - 1;
+    assert_int_equal(lanes_asked_for(&world), 0);
+    world.now_ms += 1;
+    uint32_t count = lanes_asked_for(&world);
+    assert_true(count > 0);
+    /* The next time is twice as late. */
+    world.now_ms += 2 * REPAIR_MS - 1;
+    assert_int_equal(lanes_asked_for(&world), 0);
+    world.now_ms += 1;
+    assert_int_equal(lanes_asked_for(&world), count);
+    world_close(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_order_does_not_bring_back_what_was_removed_before_it_came),
+        cmocka_unit_test(a_client_may_begin_a_removed_job_anew_unless_it_was_cancelled),
+        cmocka_unit_test(a_damaged_chunk_is_dropped_and_harms_nobody),
+        cmocka_unit_test(what_others_emit_is_asked_for_only_after_it_had_time_to_come),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

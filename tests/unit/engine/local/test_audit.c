@@ -1,0 +1,309 @@
+/* test_audit.c - the books tell what happened, and without balanced books there is no answer.
+ *
+ * Method: a hand-made example whose records, drops and rows can be counted by reading it; then
+ * every single batch that travels is lost, doubled or altered, one run each, and each of these runs
+ * must fail without giving a row.
+ */
+#include "unit/test.h"
+
+#include <stdatomic.h>
+
+#include "engine/local/audit.h"
+#include "engine/local/table_files.h"
+#include "unit/cluster/supervise/docker_engine.h"
+
+static const char tables_sql[] =
+    "CREATE TABLE sales (id INT NOT NULL, shop TEXT NOT NULL, amount INT, note TEXT)\n"
+    "    FROM 'sales*.csv';\n"
+    "CREATE TABLE shops (shop TEXT NOT NULL, city TEXT) FROM 'shops.csv';\n";
+
+/* Lines are counted from 1, with the header; a quoted line end counts too. */
+static const char sales1_csv[] = "id,shop,amount,note\n"
+                                 "1,a,10,\n"
+                                 "x,a,20,\n"         /* 3: id is not an INT. */
+                                 "2,,30,\n"          /* 4: shop is empty. */
+                                 "3,b,many,\n"       /* 5: amount is NULL. */
+                                 "4,a,1\n"           /* 6: too few fields. */
+                                 "\"5\",b,7,\"two\n" /* 7 and 8. */
+                                 "lines\"\n"
+                                 ",,bad,\n"    /* 9: counts once, under id. */
+                                 "6,a,5.5,\n"; /* 10: amount is NULL. */
+static const char sales2_csv[] = "note,amount,shop,id\n"
+                                 ",1,c,\n"  /* 2: id is empty. */
+                                 ",2,\"c\n" /* 3 and 4. */
+                                 "d\",7\n"
+                                 ",4,,8,9\n" /* 5: too many fields. */
+                                 ",3,c,9\n"
+                                 "n,,,10"; /* 7: shop is empty. */
+static const char shops_csv[] = "shop,city\n"
+                                "a,Oslo\n"
+                                "b,\n"
+                                ",Rome\n" /* 4: shop is empty. */
+                                "c,Bern\n";
+
+static const char tables_books[] = "table sales: 2 files, 153 bytes, 13 records, 6 kept\n"
+                                   "  dropped : wrong number of fields: 2, first sales1.csv:6\n"
+                                   "  dropped id: empty: 2, first sales1.csv:9\n"
+                                   "  dropped id: not an INT: 1, first sales1.csv:3\n"
+                                   "  dropped shop: empty: 2, first sales1.csv:4\n"
+                                   "  nulled amount: not an INT: 2, first sales1.csv:5\n";
+
+static void example_open(struct engine *engine)
+{
+    engine_open(engine);
+    engine_write_string(engine->analysis, "tables.sql", tables_sql);
+    engine_write_string(
+        engine->analysis, "q1.sql",
+        "SELECT shop, sum(amount) AS amount, count(*) AS n FROM sales GROUP BY shop");
+    engine_write_string(engine->analysis, "q2.sql",
+                        "SELECT s.id, h.city FROM sales s JOIN shops h ON s.shop = h.shop\n"
+                        "WHERE s.amount > (SELECT avg(amount) FROM sales) ORDER BY s.id");
+    engine_write_string(engine->analysis, "q3.sql", "SELECT id FROM sales LIMIT 2");
+    engine_write_string(engine->data, "sales1.csv", sales1_csv);
+    engine_write_string(engine->data, "sales2.csv", sales2_csv);
+    engine_write_string(engine->data, "shops.csv", shops_csv);
+}
+
+static bool books_hold(const struct engine_result *result, const char *part)
+{
+    bool held = memmem(result->books.bytes, result->books.size, part, strlen(part)) != NULL;
+    if (!held) {
+        print_message("expected\n%s\nin\n%.*s", part, (int)result->books.size,
+                      (const char *)result->books.bytes);
+    }
+    return held;
+}
+
+static void counts_are_those_of_the_example(void **state)
+{
+    (void)state;
+    static const uint32_t chunk_sizes[] = {1, 7, 64, 1 << 20};
+    struct engine engine;
+    example_open(&engine);
+    for (size_t i = 0; i < sizeof chunk_sizes / sizeof chunk_sizes[0]; i++) {
+        struct engine_options options = {.threads = 1 + (uint32_t)i, .chunk_bytes = chunk_sizes[i]};
+        struct engine_result result;
+        engine_run(&engine, &options, &result);
+        assert_int_equal(result.code, STATUS_OK);
+        assert_true(result.balanced);
+        assert_true(books_hold(&result, "balanced 1\n"));
+        assert_true(books_hold(&result, tables_books));
+        assert_true(books_hold(&result, "table shops: 1 files, 33 bytes, 4 records, 3 kept\n"
+                                        "  dropped shop: empty: 1, first shops.csv:4\n"));
+        engine_done(&result);
+    }
+    engine_close(&engine);
+}
+
+static void stages_count_rows_in_and_out(void **state)
+{
+    (void)state;
+    struct engine engine;
+    struct job_options job_options = {.analysis_dir = engine.analysis,
+                                      .data_dir = engine.data,
+                                      .thread_count = 2,
+                                      .chunk_bytes = 16};
+    struct engine_result result;
+    struct job *job;
+    struct error err;
+    example_open(&engine);
+    assert_int_equal(job_open(&job_options, &job, &err), STATUS_OK);
+    result = (struct engine_result){0};
+    struct engine_collector collector = {&result, job_plan(job)};
+    struct job_events events = {
+        .context = &collector, .rows = engine_collect, .stream_query = JOB_STREAM_NONE};
+    assert_int_equal(job_run(job, &events, &err), STATUS_OK);
+    const struct books *books = job_books(job);
+    uint64_t answer_rows[3] = {0};
+    for (uint32_t i = 0; i < books->stage_count; i++) {
+        const struct book_stage *stage = &books->stages[i];
+        bool is_map = strcmp(stage->kind, "map") == 0;
+        /* Every map that reads sales sees the 6 records that were kept. */
+        if (is_map && strstr(stage->label, "scan sales") != NULL) {
+            assert_int_equal(stage->rows_in, 6);
+        }
+        if (is_map && strstr(stage->label, "scan shops") != NULL) {
+            assert_int_equal(stage->rows_in, 3);
+        }
+        for (uint32_t query = 0; query < 3 && !is_map; query++) {
+            if (job_plan(job)->queries[query].result_fold == stage->id) {
+                answer_rows[query] = stage->rows_out;
+            }
+        }
+    }
+    assert_int_equal(answer_rows[0], 4); /* a, b, c, and c with a line end. */
+    assert_int_equal(answer_rows[1], 2); /* 1 and 5: amounts above (10 + 7 + 2 + 3) / 4. */
+    assert_int_equal(answer_rows[2], 2);
+    for (uint32_t i = 0; i < books->edge_count; i++) {
+        const struct book_edge *edge = &books->edges[i];
+        assert_true(edge->balanced);
+        assert_true(edge->sent.batch_count > 0);
+        assert_int_equal(edge->sent.batch_count, edge->applied.batch_count);
+        assert_int_equal(edge->sent.row_count, edge->applied.row_count);
+        assert_int_equal(edge->sent.hash_sum, edge->applied.hash_sum);
+    }
+    engine_done(&result);
+    job_close(job);
+    engine_close(&engine);
+}
+
+static void drops_do_not_depend_on_the_queries_that_run(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"q1", "q2", "q3"};
+    struct engine engine;
+    example_open(&engine);
+    /* One that reads no column at all. */
+    engine_write_string(engine.analysis, "q4.sql", "SELECT count(*) AS n FROM sales");
+    for (int i = 0; i < 4; i++) {
+        struct text name = i < 3 ? text_of(names[i]) : TEXT_LITERAL("q4");
+        struct engine_options options = {
+            .threads = 3, .chunk_bytes = 20, .queries = &name, .query_count = 1};
+        struct engine_result result;
+        engine_run(&engine, &options, &result);
+        assert_int_equal(result.code, STATUS_OK);
+        assert_true(books_hold(&result,
+                               "table sales: 2 files, 153 bytes, 13 records, 6 kept\n"
+                               "  dropped : wrong number of fields: 2, first sales1.csv:6\n"
+                               "  dropped id: empty: 2, first sales1.csv:9\n"
+                               "  dropped id: not an INT: 1, first sales1.csv:3\n"
+                               "  dropped shop: empty: 2, first sales1.csv:4\n"));
+        engine_done(&result);
+    }
+    engine_close(&engine);
+}
+
+/* ---- batches on their way ---- */
+
+static atomic_uint_fast64_t seen_batches;
+static uint64_t wanted_batch;
+static enum tamper wanted_tamper;
+
+static enum tamper tamper_one(uint32_t pipeline, uint32_t shard, uint64_t number)
+{
+    (void)pipeline, (void)shard, (void)number;
+    uint64_t batch = atomic_fetch_add(&seen_batches, 1);
+    return batch == wanted_batch ? wanted_tamper : TAMPER_NONE;
+}
+
+/* False: there were not so many batches. */
+static bool disturb(const struct engine *engine, uint64_t batch, enum tamper tamper,
+                    uint32_t threads)
+{
+    struct engine_options options = {
+        .threads = threads, .chunk_bytes = 40, .shard_count = 2, .tamper = tamper_one};
+    struct engine_result result;
+    wanted_batch = batch;
+    wanted_tamper = tamper;
+    atomic_store(&seen_batches, 0);
+    engine_run(engine, &options, &result);
+    bool was_disturbed = atomic_load(&seen_batches) > batch;
+    if (was_disturbed) {
+        /* Altered bytes may not even decode. */
+        if (tamper != TAMPER_ALTER || result.code != STATUS_CORRUPT) {
+            assert_int_equal(result.code, STATUS_INTERNAL);
+            assert_non_null(strstr(result.err.text, "books don't balance"));
+        }
+        assert_false(result.balanced);
+        assert_int_equal(result.batch_count, 0);
+    } else {
+        assert_int_equal(result.code, STATUS_OK);
+        assert_true(result.balanced);
+        assert_true(result.batch_count > 0);
+    }
+    engine_done(&result);
+    return was_disturbed;
+}
+
+static void check_tamper(enum tamper tamper)
+{
+    struct engine engine;
+    uint64_t batch = 0;
+    example_open(&engine);
+    while (disturb(&engine, batch, tamper, 1 + (uint32_t)(batch % 3))) {
+        batch++;
+    }
+    assert_true(batch > 10);
+    engine_close(&engine);
+}
+
+static void every_lost_batch_is_noticed(void **state)
+{
+    (void)state;
+    check_tamper(TAMPER_LOSE);
+}
+
+static void every_batch_that_was_never_sent_is_noticed(void **state)
+{
+    (void)state;
+    check_tamper(TAMPER_FORGET);
+}
+
+static void every_doubled_batch_is_noticed(void **state)
+{
+    (void)state;
+    check_tamper(TAMPER_DOUBLE);
+}
+
+static void every_altered_batch_is_noticed(void **state)
+{
+    (void)state;
+    check_tamper(TAMPER_ALTER);
+}
+
+/* Of a cluster: what a client fetched, and what those who made it say of it in the end. */
+static void an_answer_that_is_not_the_one_that_was_made_is_noticed(void **state)
+{
+    (void)state;
+    struct engine engine;
+    struct job *job;
+    struct arena arena = {0};
+    struct account account;
+    struct error err;
+    example_open(&engine);
+    struct job_options options = {.analysis_dir = engine.analysis, .data_dir = engine.data};
+    engine_write_string(engine.data, "sales1.csv", "id,shop,amount,note\n");
+    engine_write_string(engine.data, "sales2.csv", "id,shop,amount,note\n");
+    engine_write_string(engine.data, "shops.csv", "shop,city\n");
+    assert_int_equal(job_open(&options, &job, &err), STATUS_OK);
+    const struct plan *plan = job_plan(job);
+    assert_true(account_init(&account, plan, &arena));
+    uint32_t *shard_counts = arena_array(&arena, uint32_t, plan->fold_count + 1);
+    assert_non_null(shard_counts);
+    struct books_source source = {
+        .plan = plan, .account = &account, .files = job_files(job), .shard_counts = shard_counts};
+    assert_int_equal(books_check(&source, &err), STATUS_OK);
+    struct buf first = {.bytes = (unsigned char *)"first", .size = 5};
+    struct buf second = {.bytes = (unsigned char *)"other", .size = 5};
+    for (uint32_t query = 0; query < plan->query_count; query++) {
+        book_end_add_answer(&account.given[query], 0, &first);
+        book_end_add_answer(&account.given[query], 1, &second);
+        assert_int_equal(books_check(&source, &err), STATUS_INTERNAL);
+        assert_non_null(strstr(err.text, "is not the one that was made"));
+        book_end_add_answer(&account.taken[query], 0, &second); /* Each at the other's place. */
+        book_end_add_answer(&account.taken[query], 1, &first);
+        assert_int_equal(books_check(&source, &err), STATUS_INTERNAL);
+        account.taken[query] = (struct book_end){0};
+        book_end_add_answer(&account.taken[query], 1, &second);
+        book_end_add_answer(&account.taken[query], 0, &first);
+        assert_int_equal(books_check(&source, &err), STATUS_OK);
+    }
+    arena_done(&arena);
+    job_close(job);
+    engine_close(&engine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_are_those_of_the_example),
+        cmocka_unit_test(stages_count_rows_in_and_out),
+        cmocka_unit_test(drops_do_not_depend_on_the_queries_that_run),
+        cmocka_unit_test(every_lost_batch_is_noticed),
+        cmocka_unit_test(every_batch_that_was_never_sent_is_noticed),
+        cmocka_unit_test(every_doubled_batch_is_noticed),
+        cmocka_unit_test(every_altered_batch_is_noticed),
+        cmocka_unit_test(an_answer_that_is_not_the_one_that_was_made_is_noticed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

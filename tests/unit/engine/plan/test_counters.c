@@ -1,0 +1,484 @@
+/* test_counters.c - accounts add up to the same whatever the order, and survive as bytes.
+ *
+ * Method: random accounts of a real plan are laid out as a flat list of triples, which a naive
+ * model adds up; merging, encoding and adding, in random orders and groupings, must give the same
+ * list. Encoded bytes are cut and changed in every place.
+ */
+#include "unit/test.h"
+
+#include <string.h>
+
+#include "engine/base/random.h"
+#include "engine/sql/compile.h"
+#include "engine/plan/counters.h"
+
+enum { PARTS = 9, TRIPLES_MAX = 200, ENTRY_BYTES = 1 + 4 + 3 * 8 };
+
+static const struct compile_query queries[] = {
+    {TEXT_INIT("totals"), TEXT_INIT("SELECT store, sum(amount) AS t FROM sales GROUP BY store")},
+    {TEXT_INIT("names"),
+     TEXT_INIT("SELECT name, count(*) AS n FROM sales JOIN stores ON sales.store = stores.store "
+               "WHERE amount > (SELECT avg(amount) FROM sales) GROUP BY name ORDER BY n")},
+};
+
+static const struct plan *make_plan(struct arena *arena)
+{
+    struct compile_input input = {
+        .tables_sql = TEXT_LITERAL(
+            "CREATE TABLE sales (id INT NOT NULL, store INT NOT NULL, amount INT) FROM 's.csv';"
+            "CREATE TABLE stores (store INT NOT NULL, name TEXT NOT NULL) FROM 'n.csv';"),
+        .queries = queries,
+        .query_count = 2,
+    };
+    struct plan *plan = NULL;
+    struct error err;
+    assert_int_equal(compile_queries(&input, arena, &plan, &err), STATUS_OK);
+    assert_true(plan->table_count == 2 && plan->pipeline_count > 2 && plan->fold_count > 2);
+    return plan;
+}
+
+/* ---- an account as a list ---- */
+
+struct triple {
+    uint64_t *counts[3];
+    bool is_line; /* A count and a place, not three counts. */
+};
+
+struct layout {
+    struct triple triples[TRIPLES_MAX];
+    uint32_t count;
+};
+
+static void layout_add(struct layout *layout, uint64_t *a, uint64_t *b, uint64_t *c)
+{
+    assert_true(layout->count < TRIPLES_MAX);
+    layout->triples[layout->count++] = (struct triple){{a, b, c}, false};
+}
+
+static void layout_add_line(struct layout *layout, struct tally_line *line)
+{
+    layout_add(layout, &line->count, &line->first_chunk, &line->first_line);
+    layout->triples[layout->count - 1].is_line = true;
+}
+
+static void layout_of(const struct account *account, const struct plan *plan, struct layout *layout)
+{
+    static uint64_t nothing;
+    nothing = 0;
+    layout->count = 0;
+    for (uint32_t i = 0; i < plan->table_count; i++) {
+        struct tally *tally = &account->tallies[i];
+        layout_add(layout, &tally->record_count, &tally->kept_count, &nothing);
+        layout_add_line(layout, &tally->wrong_fields);
+        assert_int_equal(tally->column_count, plan->tables[i].schema.count);
+        for (uint32_t column = 0; column < tally->column_count; column++) {
+            layout_add_line(layout, &tally->dropped[column][DROP_EMPTY]);
+            layout_add_line(layout, &tally->dropped[column][DROP_UNREADABLE]);
+            layout_add_line(layout, &tally->nulled[column]);
+        }
+    }
+    for (uint32_t i = 0; i < plan->pipeline_count; i++) {
+        struct stage_counts *map = &account->maps[i];
+        struct book_end *sent = &account->sent[i];
+        struct book_end *applied = &account->applied[i];
+        layout_add(layout, &map->rows_in, &map->rows_out, &map->malformed);
+        layout_add(layout, &sent->batch_count, &sent->row_count, &sent->hash_sum);
+        layout_add(layout, &applied->batch_count, &applied->row_count, &applied->hash_sum);
+    }
+    for (uint32_t i = 0; i < plan->fold_count; i++) {
+        struct fold_counts *fold = &account->folds[i];
+        layout_add(layout, &fold->rows_in, &fold->rows_out, &fold->batches_out);
+    }
+    for (uint32_t i = 0; i < plan->query_count; i++) {
+        struct book_end *given = &account->given[i];
+        layout_add(layout, &given->batch_count, &given->row_count, &given->hash_sum);
+    }
+}
+
+typedef uint64_t flat[TRIPLES_MAX][3];
+
+static void flatten(const struct account *account, const struct plan *plan, flat out)
+{
+    struct layout layout;
+    layout_of(account, plan, &layout);
+    memset(out, 0, sizeof(flat));
+    for (uint32_t i = 0; i < layout.count; i++) {
+        for (uint32_t j = 0; j < 3; j++) {
+            out[i][j] = *layout.triples[i].counts[j];
+        }
+    }
+}
+
+static void check_flat(const struct account *account, const struct plan *plan, flat expected)
+{
+    flat found;
+    flatten(account, plan, found);
+    assert_memory_equal(found, expected, sizeof found);
+}
+
+/* ---- random accounts ---- */
+
+struct world {
+    struct arena arena;
+    const struct plan *plan;
+    struct account parts[PARTS];
+    flat total; /* Of all parts, added up naively. */
+};
+
+static struct account new_account(struct world *world)
+{
+    struct account account;
+    assert_true(account_init(&account, world->plan, &world->arena));
+    return account;
+}
+
+static void fill_triple(struct random *random, const struct triple *triple)
+{
+    if (random_below(random, 3) == 0) return;
+    for (uint32_t i = 0; i < 3; i++) {
+        bool is_sum = !triple->is_line && i == 2; /* Sums of hashes wrap around. */
+        *triple->counts[i] = is_sum ? random_u64(random) : random_below(random, 5);
+    }
+    if (triple->is_line && *triple->counts[0] == 0) {
+        *triple->counts[1] = *triple->counts[2] = 0; /* No place without a record. */
+    }
+}
+
+static void fill_account(struct world *world, struct random *random, struct account *account)
+{
+    const struct plan *plan = world->plan;
+    struct layout layout;
+    layout_of(account, plan, &layout);
+    for (uint32_t i = 0; i < layout.count; i++) {
+        fill_triple(random, &layout.triples[i]);
+    }
+    for (uint32_t i = 0; i < plan->table_count; i++) {
+        struct tally *tally = &account->tallies[i];
+        if (random_below(random, 4) > 0) {
+            tally->record_count++;
+            continue;
+        }
+        /* Where nothing was read, there is nothing to tell. */
+        uint32_t columns = tally->column_count;
+        memset(tally->dropped, 0, columns * sizeof *tally->dropped);
+        memset(tally->nulled, 0, columns * sizeof *tally->nulled);
+        tally->wrong_fields = (struct tally_line){0};
+        tally->record_count = tally->kept_count = 0;
+    }
+}
+
+static bool is_before(const uint64_t *a, const uint64_t *b)
+{
+    return a[1] != b[1] ? a[1] < b[1] : a[2] < b[2];
+}
+
+static void add_naively(flat total, const struct layout *layout, flat part)
+{
+    for (uint32_t i = 0; i < layout->count; i++) {
+        if (!layout->triples[i].is_line) {
+            for (uint32_t j = 0; j < 3; j++) {
+                total[i][j] += part[i][j];
+            }
+            continue;
+        }
+        if (part[i][0] == 0) continue;
+        if (total[i][0] == 0 || is_before(part[i], total[i])) {
+            total[i][1] = part[i][1];
+            total[i][2] = part[i][2];
+        }
+        total[i][0] += part[i][0];
+    }
+}
+
+static void world_open(struct world *world, uint64_t seed)
+{
+    struct random random = {seed};
+    *world = (struct world){.plan = NULL};
+    world->plan = make_plan(&world->arena);
+    for (uint32_t i = 0; i < PARTS; i++) {
+        struct layout layout;
+        flat part;
+        world->parts[i] = new_account(world);
+        fill_account(world, &random, &world->parts[i]);
+        layout_of(&world->parts[i], world->plan, &layout);
+        flatten(&world->parts[i], world->plan, part);
+        add_naively(world->total, &layout, part);
+    }
+}
+
+static void world_close(struct world *world)
+{
+    arena_done(&world->arena);
+}
+
+static struct text encode(const struct world *world, const struct account *account, struct buf *out)
+{
+    buf_reset(out);
+    account_encode(account, world->plan, out);
+    assert_false(out->failed);
+    return (struct text){(const char *)out->bytes, (uint32_t)out->size};
+}
+
+/* ---- tests ---- */
+
+static void a_decoded_account_is_the_one_encoded(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct world world;
+        struct buf bytes = {0};
+        struct buf again = {0};
+        world_open(&world, seed);
+        for (uint32_t i = 0; i < PARTS; i++) {
+            struct account decoded = new_account(&world);
+            struct error err;
+            flat expected;
+            struct text text = encode(&world, &world.parts[i], &bytes);
+            assert_int_equal(text.size % ENTRY_BYTES, 0);
+            assert_int_equal(account_add(&decoded, world.plan, text, &err), STATUS_OK);
+            flatten(&world.parts[i], world.plan, expected);
+            check_flat(&decoded, world.plan, expected);
+            assert_true(text_equal(encode(&world, &decoded, &again), text));
+        }
+        buf_done(&bytes);
+        buf_done(&again);
+        world_close(&world);
+    }
+}
+
+static void an_account_of_nothing_is_no_bytes(void **state)
+{
+    (void)state;
+    struct world world;
+    struct buf bytes = {0};
+    struct error err;
+    world_open(&world, 3);
+    struct account account = new_account(&world);
+    assert_int_equal(encode(&world, &account, &bytes).size, 0);
+    flat nothing;
+    memset(nothing, 0, sizeof nothing);
+    check_flat(&account, world.plan, nothing);
+    assert_int_equal(account_add(&account, world.plan, (struct text){0}, &err), STATUS_OK);
+    check_flat(&account, world.plan, nothing);
+    for (uint32_t i = 0; i < PARTS; i++) {
+        account_reset(&world.parts[i], world.plan);
+        check_flat(&world.parts[i], world.plan, nothing);
+        /* What was reset can be used as before. */
+        account_merge(&world.parts[i], world.plan, &account);
+        assert_int_equal(encode(&world, &world.parts[i], &bytes).size, 0);
+    }
+    buf_done(&bytes);
+    world_close(&world);
+}
+
+static void shuffle(struct random *random, uint32_t *order)
+{
+    for (uint32_t i = 0; i < PARTS; i++) {
+        order[i] = i;
+    }
+    for (uint32_t i = PARTS - 1; i > 0; i--) {
+        uint32_t other = random_below(random, i + 1);
+        uint32_t kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+    }
+}
+
+static void parts_add_up_to_the_same_in_any_order_and_grouping(void **state)
+{
+    (void)state;
+    struct random random = {77};
+    for (uint64_t seed = 100; seed < 130; seed++) {
+        struct world world;
+        struct buf bytes = {0};
+        struct error err;
+        uint32_t order[PARTS];
+        world_open(&world, seed);
+        for (uint32_t round = 0; round < 10; round++) {
+            /* Some parts are merged, some come as bytes, into groups that are then put together. */
+            struct account groups[3] = {new_account(&world), new_account(&world),
+                                        new_account(&world)};
+            shuffle(&random, order);
+            for (uint32_t i = 0; i < PARTS; i++) {
+                struct account *group = &groups[random_below(&random, 3)];
+                const struct account *part = &world.parts[order[i]];
+                if (random_below(&random, 2) == 0) {
+                    account_merge(group, world.plan, part);
+                } else {
+                    struct text text = encode(&world, part, &bytes);
+                    assert_int_equal(account_add(group, world.plan, text, &err), STATUS_OK);
+                }
+            }
+            account_merge(&groups[2], world.plan, &groups[0]);
+            struct text text = encode(&world, &groups[1], &bytes);
+            assert_int_equal(account_add(&groups[2], world.plan, text, &err), STATUS_OK);
+            check_flat(&groups[2], world.plan, world.total);
+        }
+        buf_done(&bytes);
+        world_close(&world);
+    }
+}
+
+/* ---- hostile bytes ---- */
+
+/* Bytes in a block of their own, so that a step past their end is noticed. */
+static bool is_accepted(struct world *world, const unsigned char *bytes, size_t size)
+{
+    struct arena_mark mark = arena_mark(&world->arena);
+    struct account account = new_account(world);
+    struct error err = {.text = ""};
+    unsigned char *block = memory_alloc(NULL, size + (size == 0));
+    assert_non_null(block);
+    if (size > 0) memcpy(block, bytes, size);
+    struct text text = {(const char *)block, (uint32_t)size};
+    status code = account_add(&account, world->plan, text, &err);
+    assert_true(code == STATUS_OK || (code == STATUS_CORRUPT && err.text[0] != '\0'));
+    memory_free(NULL, block, size + (size == 0));
+    arena_release(&world->arena, mark);
+    return code == STATUS_OK;
+}
+
+static void cut_and_changed_bytes_are_refused_or_are_an_account(void **state)
+{
+    (void)state;
+    struct world world;
+    struct buf bytes = {0};
+    world_open(&world, 5);
+    struct text text = encode(&world, &world.parts[0], &bytes);
+    assert_true(text.size > 10 * ENTRY_BYTES);
+    for (size_t size = 0; size <= text.size; size++) {
+        assert_int_equal(is_accepted(&world, bytes.bytes, size), size % ENTRY_BYTES == 0);
+    }
+    for (size_t bit = 0; bit < (size_t)text.size * 8; bit++) {
+        unsigned char mask = (unsigned char)(1u << bit % 8);
+        bytes.bytes[bit / 8] ^= mask;
+        bool accepted = is_accepted(&world, bytes.bytes, text.size);
+        /* Counts may be any; tags and indexes only some. */
+        if (bit / 8 % ENTRY_BYTES >= 5) assert_true(accepted);
+        bytes.bytes[bit / 8] ^= mask;
+    }
+    buf_done(&bytes);
+    world_close(&world);
+}
+
+static void put_entry(struct buf *out, uint8_t tag, uint32_t index)
+{
+    buf_put_u8(out, tag);
+    buf_put_u32(out, index);
+    for (uint64_t i = 1; i <= 3; i++) {
+        buf_put_u64(out, i);
+    }
+}
+
+/* How many indexes a tag has; the numbers of tags are those of the encoding. */
+static uint32_t index_count(const struct plan *plan, uint8_t tag, uint32_t table)
+{
+    switch (tag) {
+    case 1:
+        return plan->table_count;
+    case 2: /* The whole record, and three lines of each column. */
+        return 1 + 3 * plan->tables[table].schema.count;
+    case 3:
+    case 4:
+    case 5:
+        return plan->pipeline_count;
+    case 6:
+        return plan->fold_count;
+    case 7:
+        return plan->query_count;
+    default:
+        return 0;
+    }
+}
+
+static void tags_and_indexes_the_plan_has_not_are_refused(void **state)
+{
+    (void)state;
+    struct world world;
+    struct buf bytes = {0};
+    world_open(&world, 6);
+    for (uint32_t table = 0; table < world.plan->table_count; table++) {
+        for (uint32_t tag = 0; tag < 256; tag++) {
+            uint32_t count = index_count(world.plan, (uint8_t)tag, table);
+            const uint32_t far_off[] = {1000, INT32_MAX, UINT32_MAX - 1, UINT32_MAX};
+            for (uint32_t i = 0; i < count + 3 + 4; i++) {
+                uint32_t index = i < count + 3 ? i : far_off[i - count - 3];
+                buf_reset(&bytes);
+                put_entry(&bytes, 1, table);
+                put_entry(&bytes, (uint8_t)tag, index);
+                assert_int_equal(is_accepted(&world, bytes.bytes, bytes.size), index < count);
+            }
+        }
+    }
+    /* A line that speaks of no table. */
+    buf_reset(&bytes);
+    put_entry(&bytes, 2, 0);
+    assert_false(is_accepted(&world, bytes.bytes, bytes.size));
+    buf_done(&bytes);
+    world_close(&world);
+}
+
+/* ---- ends of edges ---- */
+
+static void an_end_is_the_same_in_any_order_and_tells_places_apart(void **state)
+{
+    (void)state;
+    static const struct batch_place places[] = {{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 0},
+                                                {7, 3, 9}, {3, 7, 9}, {9, 7, 3}};
+    enum { PLACES = sizeof places / sizeof places[0] };
+    const struct text bytes[2] = {TEXT_LITERAL("one batch"), TEXT_LITERAL("another")};
+    struct book_end there = {0};
+    struct book_end back = {0};
+    for (uint32_t i = 0; i < PLACES; i++) {
+        uint32_t last = PLACES - 1 - i;
+        book_end_add(&there, places[i], i, bytes[i % 2]);
+        book_end_add(&back, places[last], last, bytes[last % 2]);
+    }
+    assert_memory_equal(&there, &back, sizeof there);
+    assert_int_equal(there.batch_count, PLACES);
+    assert_int_equal(there.row_count, PLACES * (PLACES - 1) / 2);
+    for (uint32_t i = 0; i < PLACES; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            struct book_end straight = {0};
+            struct book_end swapped = {0};
+            book_end_add(&straight, places[i], 1, bytes[0]);
+            book_end_add(&straight, places[j], 1, bytes[1]);
+            book_end_add(&swapped, places[i], 1, bytes[1]);
+            book_end_add(&swapped, places[j], 1, bytes[0]);
+            assert_true(straight.hash_sum != swapped.hash_sum);
+        }
+    }
+}
+
+static void every_failing_allocation_is_reported(void **state)
+{
+    (void)state;
+    struct arena plan_arena = {0};
+    const struct plan *plan = make_plan(&plan_arena);
+    bool refused = true;
+    for (size_t count = 0; refused; count++) {
+        struct arena arena = {0};
+        struct account account;
+        memory_fail_after(count);
+        bool fits = account_init(&account, plan, &arena);
+        refused = memory_was_refused();
+        memory_fail_never();
+        assert_int_equal(fits, !refused);
+        arena_done(&arena);
+    }
+    arena_done(&plan_arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_decoded_account_is_the_one_encoded),
+        cmocka_unit_test(an_account_of_nothing_is_no_bytes),
+        cmocka_unit_test(parts_add_up_to_the_same_in_any_order_and_grouping),
+        cmocka_unit_test(cut_and_changed_bytes_are_refused_or_are_an_account),
+        cmocka_unit_test(tags_and_indexes_the_plan_has_not_are_refused),
+        cmocka_unit_test(an_end_is_the_same_in_any_order_and_tells_places_apart),
+        cmocka_unit_test(every_failing_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
