@@ -23,7 +23,7 @@ CLEAN = re.compile(rb"(?:" + FIELD + rb"(?:," + FIELD + rb")*+\r?\n)*+")
 
 
 def record_end(data, at):
-    """Where the record at `at` ends by millrace's rules (docs/CSV.md), or -1 if not in `data`."""
+    """Where the record at `at` ends by docs/reference/csv.md, or -1 if not in `data`."""
     while True:
         if data[at:at + 1] == b'"':
             at += 1

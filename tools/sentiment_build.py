@@ -8,7 +8,7 @@
                                                      descriptions on that fifth
     sentiment_build.py TRAINER DATA lists FOLDER     the same figures for word lists
 
-TRAINER is the program sentiment_train. docs/SENTIMENT.md says what the folder DATA holds and where
+TRAINER is the program sentiment_train. docs/reference/sentiment.md says what DATA holds and where
 it comes from. Files are turned into the trainer's own format (label, tab, text) in a scratch folder.
 """
 import csv

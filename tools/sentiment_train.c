@@ -4,7 +4,7 @@
  *     sentiment_train score MODEL FILE...          how often the model is right about labelled
  * texts
  *
- * tools/sentiment_build.py calls it with the public data sets; docs/SENTIMENT.md is about both.
+ * tools/sentiment_build.py calls it with the public data sets: docs/reference/sentiment.md.
  */
 #include <fcntl.h>
 #include <stdio.h>

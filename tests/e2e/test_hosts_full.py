@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A cluster on several hosts, as docs/OPERATING.md sets it up, outlives the loss of one.
+"""A cluster on several hosts, as docs/howto/several-hosts.md sets it up, outlives the loss of one.
 
 Method: four hosts in namespaces, each with a disk of its own; three have a broker of one RabbitMQ
 cluster, a worker and a monitor each, two of them a gateway, and the fourth is spare. All read the
@@ -161,7 +161,7 @@ class World:
                         f"/CN={name}", *words], check=True, capture_output=True)
 
     def make_secrets(self):
-        """As docs/OPERATING.md says."""
+        """As docs/howto/several-hosts.md says."""
         names = ",".join(f"IP:{self.hosts[NODES[gateway]].address}" for gateway in ("g1", "g2"))
         self.openssl("ca")
         self.openssl("gateway", "-CA", f"{self.folder}/ca.pem", "-CAkey", f"{self.folder}/ca.key",

@@ -5,7 +5,7 @@
         cluster.wait_back(before, "w1", "m2")         until the monitors see them up again
         cluster.view()                                how the monitors see the nodes
 
-The monitors are asked over UDP, in their own language (docs/WIRE.md, "Datagrams"), with the
+The monitors are asked over UDP, by datagrams (docs/reference/wire.md), with the
 cluster's key: that takes milliseconds. The same language, with a wrong key or at a wrong time, is
 what the liar speaks. Every wait is bounded. Nothing outlives close().
 """

@@ -36,8 +36,8 @@ static const struct option_spec node_options_given[OPTIONS] = {
 #define NODE_ABOUT                                                                                 \
     "Runs until SIGTERM or Ctrl-C: then what is in hand is finished, and the exit code is 0; a\n"  \
     "second signal ends it at once. It may be killed at any time. The file is described in\n"      \
-    "docs/OPERATING.md. The node keeps its files in data_dir/NAME, among them log and pid.\n"      \
-    "MILLRACE_CRASH in the environment arms crash points, for tests."
+    "docs/reference/cluster-file.md. The node keeps its files in data_dir/NAME, among them log\n"  \
+    "and pid. MILLRACE_CRASH in the environment arms crash points, for tests."
 
 static const struct command_spec gateway_spec = {
     .name = "gateway",

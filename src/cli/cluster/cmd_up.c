@@ -23,7 +23,7 @@ static const struct command_spec up_spec = {
         "Starts the broker (when the file says `broker = start`), gateways, workers and monitors,\n"
         "and prints `ready` on stdout when jobs are accepted. Whatever dies is started again, by\n"
         "the monitors if there are any. Ctrl-C or SIGTERM ends all of it cleanly; a second one at\n"
-        "once. The file is described in docs/OPERATING.md; its smallest form:\n\n"
+        "once. The file is described in docs/reference/cluster-file.md; its smallest form:\n\n"
         "  [cluster]\n"
         "  broker = start\n"
         "  [gateways]\n"

@@ -1,7 +1,7 @@
 /* plan.h - what is to be computed: scans, pipelines (map stages) and folds, for all queries of a
  * job.
  *
- * The words are those of docs/ARCHITECTURE.md:
+ * The words are those of docs/explanation/architecture.md:
  *
  *     scan ──pipeline──▶ fold ──pipeline──▶ fold ──▶ ... ──▶ the fold that is a query's result
  *

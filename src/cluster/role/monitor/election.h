@@ -1,5 +1,5 @@
-/* election.h - who of the monitors acts: Bully's rule on Raft's ground. docs/ELECTION.md argues why
- * there are never two, and why there is soon one.
+/* election.h - who of the monitors acts: Bully's rule on Raft's ground.
+ * docs/explanation/election.md argues why there are never two, and why there is soon one.
  *
  *                     a lease has passed since the start
  *          QUIET  ───────────────────────────────────────▶  FOLLOWER ◀──────────────┐

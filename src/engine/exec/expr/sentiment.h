@@ -2,7 +2,7 @@
  *
  * The model is a table of weights (sentiment_model.h). Each feature of the text that is in it adds
  * its weight once, however often the text has it; all is integer arithmetic, so that a text has
- * the same score on every machine. docs/SENTIMENT.md says where the weights come from.
+ * the same score on every machine. docs/reference/sentiment.md says where the weights come from.
  *
  * Memory: none is allocated; the scratch is the caller's and zeroed once, before its first use.
  * Threads: any, each with its own scratch; a model is read-only.

@@ -45,7 +45,8 @@ enum {
     SENTIMENT_FINGERPRINTS = 1023,
 };
 _Static_assert(SENTIMENT_BUCKETS_MAX *SENTIMENT_BUCKET_SLOTS <= SENTIMENT_SLOTS_MAX, "they fit");
-_Static_assert(SENTIMENT_FILE_MAX == 128 * 1024, "the size that docs/SENTIMENT.md promises");
+_Static_assert(SENTIMENT_FILE_MAX == 128 * 1024,
+               "the size that docs/reference/sentiment.md promises");
 
 #define SENTIMENT_MAGIC "millsent"
 

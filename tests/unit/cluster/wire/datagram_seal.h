@@ -1,4 +1,4 @@
-/* datagram_seal.h - the code at a datagram's end, made anew: as docs/WIRE.md describes it. */
+/* datagram_seal.h - the code at a datagram's end, made anew as docs/reference/wire.md says. */
 #ifndef UNIT_WIRE_DATAGRAM_SEAL_H
 #define UNIT_WIRE_DATAGRAM_SEAL_H
 
