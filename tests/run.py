@@ -2,12 +2,15 @@
 """run.py - builds all flavours and runs every suite; `./dev test` calls it.
 
 Suites are found, not listed (docs/TESTING.md says where). Each is a program that reports in TAP or
-by its exit code; each has a time limit, after which it is killed and has failed. A build that fails
-counts as one failure, and what would have run in it does not run.
+by its exit code; each has a time limit, after which it is killed and has failed. Limits are those of
+an idle machine, times how much slower this one is: that is measured at the start and after every
+build, and suites are told as TEST_TIME_SCALE. A build that fails counts as one failure, and what
+would have run in it does not run.
 """
 import argparse
 import concurrent.futures
 import dataclasses
+import math
 import os
 import pathlib
 import platform
@@ -28,11 +31,20 @@ JOBS = os.cpu_count() or 1
 LIMIT_S = 120
 ORACLE_LIMIT_S = 180
 FULL_LIMIT_S = 900
-# Of those that take half an hour of two idle cores: enough for a machine with other work.
+# Of those that take half an hour of two idle cores.
 LONG_LIMIT_S = 3 * 3600
 FUZZ_S = 2
 FUZZ_FULL_S = 60
 SHOWN_LINES = 120
+
+# Runs as suites do: as many at once, each in a session of its own, with processes of its own.
+PROBE = """
+import subprocess
+for _ in range(5):
+    subprocess.run(["true"], check=True)
+    sum(number * number for number in range(500_000))
+"""
+PROBE_S = 0.45  # On an idle machine of the slower kind.
 
 # Allocation failures are swept with ASan in every run, with ThreadSanitizer only in a full one.
 SLOW_THREADED = {"test_allocation", "test_fold_spill"}
@@ -69,6 +81,7 @@ class Suite:
     limit_s: int = LIMIT_S
     env: dict = dataclasses.field(default_factory=dict)
     scratch: pathlib.Path = None  # A folder it finds empty.
+    seconds: dict = dataclasses.field(default_factory=dict)  # Options that scale as limits do.
     leaks: bool = LEAKS_ARE_CHEAP
 
 
@@ -105,6 +118,19 @@ def read_tap(output, result):
         result.notes.append("no test reported")
 
 
+def measure_time_scale():
+    """How many times longer things take than on an idle machine; at least once."""
+    begin = time.monotonic()
+    probes = [subprocess.Popen([sys.executable, "-c", PROBE], start_new_session=True)
+              for _ in range(JOBS)]
+    for probe in probes:
+        probe.wait()
+    scale = max(1.0, (time.monotonic() - begin) / PROBE_S)
+    if scale >= 2:
+        print(f"     this machine is busy or slow: limits times {scale:.1f}", flush=True)
+    return scale
+
+
 def kill_group(process):
     try:
         os.killpg(process.pid, signal.SIGKILL)
@@ -112,11 +138,11 @@ def kill_group(process):
         pass
 
 
-def run_suite(suite, full):
+def run_suite(suite, full, scale):
     """Runs it in a process group of its own, so that nothing it starts outlives its limit."""
     env = dict(os.environ, SOURCE_DIR=str(ROOT), CMOCKA_MESSAGE_OUTPUT="TAP",
                PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8",
-               TEST_FULL="1" if full else "0", **SANITIZERS)
+               TEST_FULL="1" if full else "0", TEST_TIME_SCALE=f"{scale:.2f}", **SANITIZERS)
     env["ASAN_OPTIONS"] = ASAN_OPTIONS + ("1" if suite.leaks else "0")
     if suite.flavour:
         path = builder.folder(suite.flavour)
@@ -125,15 +151,18 @@ def run_suite(suite, full):
     if suite.scratch:
         shutil.rmtree(suite.scratch, ignore_errors=True)
         suite.scratch.mkdir(parents=True)
+    limit_s = math.ceil(suite.limit_s * scale)
+    command = [*suite.command, *(f"{option}={math.ceil(seconds * scale)}"
+                                 for option, seconds in suite.seconds.items())]
     result = Result()
     try:
         process = subprocess.Popen(
-            suite.command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
+            command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     except OSError as error:
         return Result(failed=1, notes=[str(error)])
     try:
-        output, _ = process.communicate(timeout=suite.limit_s)
+        output, _ = process.communicate(timeout=limit_s)
         code = process.returncode
         kill_group(process)
     except subprocess.TimeoutExpired:
@@ -150,7 +179,7 @@ def run_suite(suite, full):
         read_tap(result.output, result)
     if code is None:
         result.failed = max(result.failed, 1)
-        result.notes.append(f"killed after {suite.limit_s} s")
+        result.notes.append(f"killed after {limit_s} s")
     elif code != 0 and result.failed == 0:
         result.failed = 1
         result.notes.append(f"exit code {code}")
@@ -233,13 +262,13 @@ def fuzz_suites(full, before):
         more_seeds = [ROOT / "analyses"] if name in SQL_FUZZERS else []
         command = [
             *before, str(builder.folder("clang") / "tests" / source.stem),
-            f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048",
-            "-print_final_stats=1", f"-artifact_prefix={home}-",
+            "-rss_limit_mb=2048", "-print_final_stats=1", f"-artifact_prefix={home}-",
             # The short run is the same for everybody; the long one looks elsewhere each time.
             *([] if full else ["-seed=1"]),
             str(home), *(str(folder) for folder in [seeds, *more_seeds] if folder.is_dir())]
         suites.append(Suite("fuzz/" + name, command, "clang", ["tests/" + source.stem],
                             tap=False, limit_s=seconds + 90, scratch=home,
+                            seconds={"-max_total_time": seconds, "-timeout": 10},
                             leaks=full or LEAKS_ARE_CHEAP))
     return suites
 
@@ -323,15 +352,18 @@ class Report:
         return text + (f", {total.skipped} skipped" if total.skipped else "")
 
 
-def timed(suite, full):
+def timed(suite, full, scale):
     begin = time.monotonic()
-    result = run_suite(suite, full)
+    result = run_suite(suite, full, scale)
     return result, time.monotonic() - begin
 
 
 def run_parallel(suites, report):
+    if not suites:
+        return
+    scale = measure_time_scale()
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-        waiting = {pool.submit(timed, suite, report.full): suite for suite in suites}
+        waiting = {pool.submit(timed, suite, report.full, scale): suite for suite in suites}
         for future in concurrent.futures.as_completed(waiting):
             result, seconds = future.result()
             report.add(waiting[future].name, result, seconds)

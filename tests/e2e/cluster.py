@@ -6,8 +6,8 @@
         job.answer()                            what it printed
 
 Every node is a process of its own. What dies without having been killed by the test (at a crash
-point) is started again by a watcher. Every wait is bounded; what does not come in time is an
-AssertionError. Nothing outlives close(), nor the process group of the test.
+point) is started again by a watcher. Every wait is bounded, by what timing.py makes of its seconds;
+what does not come in time is an AssertionError. Nothing outlives close(), nor the process group of the test.
 """
 import contextlib
 import http.client
@@ -28,23 +28,27 @@ import threading
 import time
 import traceback
 
+from timing import scaled
+
 MILLRACE = os.path.abspath(os.environ.get("MILLRACE", "build/release/millrace"))
 SOURCE_DIR = os.environ.get("SOURCE_DIR", os.getcwd())
 FULL = os.environ.get("TEST_FULL", "0") == "1"
 RABBIT = "/usr/lib/rabbitmq/bin/"
-WAIT_S = 60  # For whatever must come; a loaded machine is slow.
+WAIT_S = 60  # For whatever must come.
 POLL_S = 0.02
+RETRY_FOR_S = 60  # What `submit` does unless it is told.
 
 
 def poll(what, condition, seconds=WAIT_S):
     """Waits until the condition gives something true, and gives it."""
-    deadline = time.monotonic() + seconds
+    limit = scaled(seconds)
+    deadline = time.monotonic() + limit
     while True:
         result = condition()
         if result:
             return result
         if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not within {seconds} s")
+            raise AssertionError(f"{what}: not within {limit:.0f} s")
         time.sleep(POLL_S)
 
 
@@ -106,7 +110,7 @@ class Amqp:
     """As much of AMQP 0-9-1 as it takes to count, purge and delete; rabbitmqctl takes seconds."""
 
     def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=scaled(10))
         self.socket.sendall(b"AMQP\x00\x00\x09\x01")
         self.expect(10, 10)
         answer = b"\x00guest\x00guest"
@@ -259,7 +263,7 @@ class Broker:
 
     def ctl(self, *words):
         done = subprocess.run([RABBIT + "rabbitmqctl", "-q", "-n", self.node, *words],
-                              env=self.env(), capture_output=True, timeout=WAIT_S, text=True)
+                              env=self.env(), capture_output=True, timeout=scaled(WAIT_S), text=True)
         if done.returncode != 0:
             raise AssertionError(f"rabbitmqctl {words}: {done.stdout} {done.stderr}")
         return done.stdout
@@ -363,7 +367,7 @@ class Node:
         """Asks it to end; gives the exit code."""
         self.wanted = False
         self.process.terminate()
-        code = self.process.wait(WAIT_S)
+        code = self.process.wait(scaled(WAIT_S))
         self.process = None
         return code
 
@@ -389,7 +393,7 @@ class Client:
         data = bytearray()
         descriptor = self.process.stdout.fileno()
         while len(data) < size:
-            ready = select.select([descriptor], [], [], WAIT_S)[0]
+            ready = select.select([descriptor], [], [], scaled(WAIT_S))[0]
             assert ready, f"nothing comes out of the pipe: {self.words}\n{tail(self.err_path)}"
             more = os.read(descriptor, min(size - len(data), 1 << 16))
             if not more:
@@ -418,7 +422,7 @@ class Client:
 
     def wait(self, code=0, seconds=WAIT_S):
         try:
-            found = self.process.wait(seconds)
+            found = self.process.wait(scaled(seconds))
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the client does not end: {self.words}\n{tail(self.err_path)}")
         assert found == code, f"exit {found}, not {code}: {self.words}\n{tail(self.err_path)}"
@@ -529,7 +533,8 @@ class Proxy:
             self.requests.append((handler.command, handler.path, headers, body))
         self.act(handler.command, handler.path)
         try:
-            link = http.client.HTTPConnection("127.0.0.1", self.ports[name], timeout=WAIT_S)
+            link = http.client.HTTPConnection("127.0.0.1", self.ports[name],
+                                              timeout=scaled(WAIT_S))
             link.request(handler.command, handler.path, body, headers)
             reply = link.getresponse()
             code, data = reply.status, reply.read()
@@ -670,7 +675,7 @@ class Cluster:
 
     def call(self, method, path, name="g1", body=None, headers=None, seconds=15):
         """One request: (status, body). (0, b""): nobody there."""
-        link = http.client.HTTPConnection("127.0.0.1", self.ports[name], timeout=seconds)
+        link = http.client.HTTPConnection("127.0.0.1", self.ports[name], timeout=scaled(seconds))
         try:
             link.request(method, path, body, headers or {})
             reply = link.getresponse()
@@ -699,6 +704,8 @@ class Cluster:
         words = [analysis, data, "-g", gateway or self.url(), *words]
         if "--format" not in words:
             words += ["--format", "json"]
+        if "--retry-for" not in words:
+            words += ["--retry-for", round(scaled(RETRY_FOR_S))]
         env = environment(MILLRACE_STATE_DIR=str(self.folder / "state"), **(env or {}))
         client = Client(self, words, self.client_count, env, pipe)
         self.clients.append(client)
@@ -790,7 +797,7 @@ class Suite:
 
 def run(*words, code=0):
     """millrace, to its end; gives stdout."""
-    done = subprocess.run([MILLRACE, *map(str, words)], capture_output=True, timeout=WAIT_S,
+    done = subprocess.run([MILLRACE, *map(str, words)], capture_output=True, timeout=scaled(WAIT_S),
                           env=environment(), text=True)
     assert done.returncode == code, f"exit {done.returncode}: {words}\n{done.stderr}"
     return done.stdout

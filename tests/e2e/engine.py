@@ -20,6 +20,7 @@ import subprocess
 import time
 
 from cluster import SOURCE_DIR, poll, tail
+from timing import scaled
 
 BASE = "millrace-base:12"  # A Debian 12 that is made here: no image has to be pulled.
 PROGRAMS = ("dockerd", "docker", "docker-compose", "containerd", "runc", "debootstrap", "ip",
@@ -98,7 +99,7 @@ class Engine:
                 self.docker("rm", "-f", *names)
         with contextlib.suppress(OSError, TypeError, IndexError, subprocess.TimeoutExpired):
             os.kill(self.pid, signal.SIGTERM)
-            self.children[0].wait(20)
+            self.children[0].wait(scaled(20))
         for child in self.children:
             child.kill()
             child.wait()
@@ -106,7 +107,7 @@ class Engine:
 
     def docker(self, *words, check=True, seconds=900, **more):
         done = subprocess.run(["docker", *map(str, words)], env=self.env, capture_output=True,
-                              text=True, errors="replace", timeout=seconds, **more)
+                              text=True, errors="replace", timeout=scaled(seconds), **more)
         if check and done.returncode != 0:
             raise AssertionError(f"docker {words}: {done.stdout[-3000:]} {done.stderr[-1000:]}")
         return done
@@ -124,7 +125,7 @@ class Engine:
             root = self.folder / "base"
             done = subprocess.run(
                 ["debootstrap", "--variant=minbase", "bookworm", str(root)],
-                capture_output=True, text=True, errors="replace", timeout=600)
+                capture_output=True, text=True, errors="replace", timeout=scaled(600))
             assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
             shutil.rmtree(root / "var/cache/apt/archives", ignore_errors=True)
             part = kept.with_suffix(f".{os.getpid()}")

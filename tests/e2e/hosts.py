@@ -24,6 +24,7 @@ import subprocess
 import threading
 
 from cluster import MILLRACE, environment, poll
+from timing import scaled
 
 NET = "10.77.0."
 KEEPER_PORT = 9922
@@ -60,7 +61,7 @@ class Host:
     def call(self, *words):
         """A command there, to its end; gives stdout."""
         done = subprocess.run([*self.enter, *map(str, words)], capture_output=True, text=True,
-                              timeout=60)
+                              timeout=scaled(60))
         assert done.returncode == 0, f"{self.name}: {words}: {done.stdout} {done.stderr}"
         return done.stdout
 
@@ -222,7 +223,7 @@ class Keeper:
 
 def drivers():
     """Lines of [monitors] that use keepers."""
-    url = f"curl -sf --max-time 5 -X POST http://%h:{KEEPER_PORT}"
+    url = f"curl -sf --max-time {scaled(5):.0f} -X POST http://%h:{KEEPER_PORT}"
     return ["driver = command", f"start_command = {url}/start/%n",
             f"kill_command = {url}/kill/%n"]
 

@@ -13,8 +13,10 @@ import subprocess
 import sys
 import traceback
 
+from timing import scaled
+
 MILLRACE = os.path.abspath(os.environ.get("MILLRACE", "build/release/millrace"))
-TIMEOUT = 1800  # Of one run; a busy machine takes many times as long as an idle one.
+TIMEOUT_S = 1800  # Of one run.
 
 PROFILES = ["calm", "slow-maps", "full-queues", "worker-death", "gateway-death", "broker-death",
             "pause", "lost-disk"]
@@ -30,7 +32,7 @@ def test(sentence):
 
 
 def sim(*words, check):
-    done = subprocess.run([MILLRACE, "sim", *words], capture_output=True, timeout=TIMEOUT,
+    done = subprocess.run([MILLRACE, "sim", *words], capture_output=True, timeout=scaled(TIMEOUT_S),
                           text=True, errors="replace")
     if done.returncode != check:
         raise AssertionError(f"exit {done.returncode}, expected {check}: {words}\n"

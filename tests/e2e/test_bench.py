@@ -18,12 +18,14 @@ import time
 import traceback
 import xml.etree.ElementTree
 
+from timing import scaled
+
 sys.dont_write_bytecode = True
 
 MILLRACE = os.path.abspath(os.environ.get("MILLRACE", "build/release/millrace"))
 SOURCE_DIR = pathlib.Path(os.environ.get("SOURCE_DIR", os.getcwd())).resolve()
-TIMEOUT = 60
-CLUSTER_TIMEOUT = 240  # A broker takes its time to start when the machine is busy.
+TIMEOUT_S = 60
+CLUSTER_TIMEOUT_S = 240
 sys.path.insert(0, str(SOURCE_DIR / "bench"))
 
 import answers
@@ -72,7 +74,8 @@ def command_of(folder, words, of=()):
 def bench(folder, *words, check=0, path=None, of=()):
     """Runs it to the end; gives (stdout, stderr)."""
     done = subprocess.run(command_of(folder, words, of), capture_output=True, text=True,
-                          timeout=CLUSTER_TIMEOUT if of else TIMEOUT, env=environment(path))
+                          timeout=scaled(CLUSTER_TIMEOUT_S if of else TIMEOUT_S),
+                          env=environment(path))
     assert done.returncode == check, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout, done.stderr
 
@@ -277,12 +280,12 @@ def _(folder):
         assert len(processes_in(folder)) >= 4, processes_in(folder)
         process.send_signal(signal.SIGINT)
         has(process.stderr.read(), "interrupted")
-        equal(process.wait(CLUSTER_TIMEOUT), 130)
+        equal(process.wait(scaled(CLUSTER_TIMEOUT_S)), 130)
     finally:
         process.kill()
         process.wait()
         process.stderr.close()
-    deadline = time.monotonic() + TIMEOUT
+    deadline = time.monotonic() + scaled(TIMEOUT_S)
     while processes_in(folder) and time.monotonic() < deadline:
         time.sleep(0.05)
     equal(processes_in(folder), [])

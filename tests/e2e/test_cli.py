@@ -24,9 +24,11 @@ import threading
 import time
 import traceback
 
+from timing import scaled
+
 MILLRACE = os.path.abspath(os.environ.get("MILLRACE", "build/release/millrace"))
 SOURCE_DIR = os.environ.get("SOURCE_DIR", os.getcwd())
-TIMEOUT = 60
+TIMEOUT_S = 60
 
 TESTS = []
 
@@ -49,9 +51,9 @@ def environment(**more):
     return env
 
 
-def run(*words, check=None, env=None, **more):
+def run(*words, check=None, env=None, seconds=TIMEOUT_S, **more):
     """Runs millrace and gives (exit code, stdout, stderr); bytes that are no UTF-8 show as \\x.."""
-    done = subprocess.run([MILLRACE, *map(str, words)], capture_output=True, timeout=TIMEOUT,
+    done = subprocess.run([MILLRACE, *map(str, words)], capture_output=True, timeout=scaled(seconds),
                           env=env or environment(), **more)
     out = done.stdout.decode("utf-8", "backslashreplace")
     err = done.stderr.decode("utf-8", "backslashreplace")
@@ -90,10 +92,10 @@ def make(folder, tables=TABLE, queries=None, files=None):
     return analysis, data
 
 
-def ask(folder, query, *words, tables=TABLE, rows=ROWS, check=0):
+def ask(folder, query, *words, tables=TABLE, rows=ROWS, check=0, **more):
     """The rows of one query, as JSON gives them; or (when it must fail) its stderr."""
     analysis, data = make(folder, tables, {"q1": query}, {"t.csv": rows})
-    _, out, err = run("run", analysis, data, "--format", "json", *words, check=check)
+    _, out, err = run("run", analysis, data, "--format", "json", *words, check=check, **more)
     if check != 0:
         return err
     return json.loads(out)["queries"]["q1"]["rows"]
@@ -330,9 +332,7 @@ def _(folder):
     many = " OR ".join(f"a = {i}" for i in range(100, 90000)) + " OR a = 9"
     query = f"SELECT a FROM t WHERE {many}"
     assert len(query) > 1_000_000
-    start = time.monotonic()
-    equal(ask(folder, query), [[9]])
-    assert time.monotonic() - start < 20
+    equal(ask(folder, query, seconds=20), [[9]])
 
 
 @test("ten thousand parentheses are refused, not a crash")
@@ -344,11 +344,9 @@ def _(folder):
 @test("an exploding regular expression ends in an error")
 def _(folder):
     rows = "a,b\n1," + "a" * 5000 + "!\n"
-    start = time.monotonic()
     err = ask(folder, "SELECT a FROM t WHERE regexp_matches(b, '^(a|a)*(a|aa)+(b|aa)*[^!]$')",
-              rows=rows, check=1)
+              rows=rows, check=1, seconds=30)
     has(err, "query q1", "regular expression", "too many steps")
-    assert time.monotonic() - start < 30
 
 
 @test("a memory limit that is too small names the query and the operator")
@@ -385,7 +383,7 @@ def _(folder):
     analysis, data = make(folder, tables, {"q1": query}, {"t.csv": HOSTILE})
     env = environment()
     raw = subprocess.run([MILLRACE, "run", str(analysis), str(data), "--format", "csv"], env=env,
-                         capture_output=True, timeout=TIMEOUT, check=True).stdout
+                         capture_output=True, timeout=scaled(TIMEOUT_S), check=True).stdout
     rows = list(csv.reader(io.StringIO(raw.decode("utf-8", "replace"), newline="")))
     equal(rows[0], ["a", "b", "d", "f", "p", "day", "at"])
     _, out, _ = run("run", analysis, data, "--format", "json", check=0)
@@ -494,7 +492,7 @@ def on_terminal(*words, env=None, columns=100):
     fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     shown = b""
     while True:
-        ready, _, _ = select.select([descriptor], [], [], TIMEOUT)
+        ready, _, _ = select.select([descriptor], [], [], scaled(TIMEOUT_S))
         assert ready, "nothing more on the terminal"
         try:
             piece = os.read(descriptor, 65536)
@@ -603,7 +601,7 @@ def _(folder):
     analysis, data = make(folder)
     with open("/dev/full", "wb") as full:
         done = subprocess.run([MILLRACE, "run", str(analysis), str(data), "--format", "csv"],
-                              stdout=full, stderr=subprocess.PIPE, timeout=TIMEOUT,
+                              stdout=full, stderr=subprocess.PIPE, timeout=scaled(TIMEOUT_S),
                               env=environment())
     equal(done.returncode, 1)
     has(done.stderr.decode(), "cannot write to stdout", "No space left")
@@ -619,7 +617,7 @@ def _(folder):
         process.stdout.read(10)
         process.stdout.close()
         err = process.stderr.read().decode()
-        equal(process.wait(TIMEOUT), 1)
+        equal(process.wait(scaled(TIMEOUT_S)), 1)
         has(err, "output was closed by the reader")
         equal(err.count("millrace:"), 1)
 
@@ -645,12 +643,12 @@ def _(folder):
                                     "--chunk-size", "1k"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env=environment())
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + scaled(TIMEOUT_S)
         while not list(folder.glob("out/.audit.json.*")):  # The work begins when this is there.
             assert time.monotonic() < deadline and process.poll() is None
             time.sleep(0.001)
         process.send_signal(number)
-        _, err = process.communicate(timeout=TIMEOUT)
+        _, err = process.communicate(timeout=scaled(TIMEOUT_S))
         equal(process.returncode, 1)
         has(err.decode(), "millrace: interrupted")
         assert not (folder / "out").exists()
@@ -666,11 +664,11 @@ def _(folder):
                                     "--output", str(folder / "out"), "--threads", threads],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env=environment())
-        time.sleep(0.5)  # Nobody has so long a breath: undisturbed it takes many minutes.
+        time.sleep(scaled(0.5))  # Nobody has so long a breath: undisturbed it takes many minutes.
         equal(process.poll(), None)
         process.send_signal(signal.SIGINT)
         try:
-            _, err = process.communicate(timeout=20)
+            _, err = process.communicate(timeout=scaled(20))
         finally:
             process.kill()
         equal(process.returncode, 1)
@@ -698,7 +696,7 @@ def _(folder):
         assert dot.startswith("digraph") and dot.rstrip().endswith("}")
         if shutil.which("dot"):
             subprocess.run(["dot", "-Tsvg"], input=dot.encode(), check=True,
-                           stdout=subprocess.DEVNULL, timeout=TIMEOUT)
+                           stdout=subprocess.DEVNULL, timeout=scaled(TIMEOUT_S))
     _, out, _ = run("explain", analysis, "--query", "q2", check=0)
     assert "result of q1" not in out
 
@@ -874,7 +872,7 @@ def _(folder):
     if shutil.which("docker-compose"):
         for name in ("system.yml", "clients.yml"):
             done = subprocess.run(["docker-compose", "-f", name, "config", "-q"], cwd=target,
-                                  capture_output=True, timeout=TIMEOUT)
+                                  capture_output=True, timeout=scaled(TIMEOUT_S))
             equal((done.returncode, done.stderr), (0, b""))
 
 
@@ -892,7 +890,7 @@ def _(folder):
     has((target / "system.yml").read_text(), '/a \\"b\\":$$c/model"\n')
     if shutil.which("docker-compose"):
         done = subprocess.run(["docker-compose", "-f", "system.yml", "config"], cwd=target,
-                              capture_output=True, timeout=TIMEOUT, text=True)
+                              capture_output=True, timeout=scaled(TIMEOUT_S), text=True)
         equal((done.returncode, done.stderr), (0, ""))
         has(done.stdout, 'a "b":$')
 

@@ -10,6 +10,7 @@ import sys
 import time
 
 from cluster import Amqp, Suite, poll, run
+from timing import scaled
 from world import BOOKS, BY_SHARDS, CHUNKS, RESULTS, World, crash_at
 
 suite = Suite()
@@ -112,7 +113,7 @@ def _(world):
 
     def stop_for_a_while():
         cluster.freeze("w3")
-        time.sleep(3)  # It is time that matters here.
+        time.sleep(scaled(3))  # It is time that matters here.
         cluster.thaw("w3")
 
     world.disturbed(("PUT", CHUNKS, 40, stop_for_a_while))

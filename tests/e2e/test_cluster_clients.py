@@ -13,6 +13,7 @@ import sys
 import time
 
 from cluster import Suite, poll, run
+from timing import scaled, setting
 from world import (CHUNKS, World, crash_with_many_rows, expect_rows, many_rows, results_asked,
                    submit_many_rows)
 
@@ -168,7 +169,7 @@ def _(world):
 
 def raw(port, data, seconds=20):
     """Sends bytes and gives the status code of what comes back; 0: the connection was closed."""
-    with socket.create_connection(("127.0.0.1", port), timeout=seconds) as link:
+    with socket.create_connection(("127.0.0.1", port), timeout=scaled(seconds)) as link:
         try:
             link.sendall(data)
         except OSError:
@@ -312,7 +313,7 @@ def _(world):
     cluster = world.cluster
     try:
         world.restart_all(["g2"], MILLRACE_CLUSTER_TOKEN="opensesame",
-                          MILLRACE_CLUSTER_HTTP_TIMEOUT="1")
+                          MILLRACE_CLUSTER_HTTP_TIMEOUT=setting(1))
         poll("g2 answers", lambda: cluster.call("GET", "/healthz", "g2")[0] == 401)
         for token, code in ((None, 401), ("Bearer wrong", 401), ("opensesame", 401),
                             ("Bearer opensesame", 200)):
@@ -322,16 +323,15 @@ def _(world):
         world.submit("movies", gateway=cluster.url("g2")).wait(code=2)
         world.check(world.submit("movies", gateway=cluster.url("g2"),
                                  env={"MILLRACE_CLUSTER_TOKEN": "opensesame"}))
-        with socket.create_connection(("127.0.0.1", cluster.ports["g2"]), timeout=20) as link:
-            begin = time.monotonic()
+        with socket.create_connection(("127.0.0.1", cluster.ports["g2"]),
+                                      timeout=scaled(20)) as link:
             try:
-                for byte in b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: " + b"y" * 1000:
+                for byte in b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: " + b"y" * 150:
                     link.sendall(bytes([byte]))
-                    time.sleep(0.05)  # A client that never gets on with it.
+                    time.sleep(scaled(0.05))  # A client that never gets on with it.
                 raise AssertionError("nobody minds a client that sends twenty bytes a second")
             except OSError:
-                took = time.monotonic() - begin
-            assert took < 10, f"dropped after {took} s"
+                pass  # Dropped long before its end.
     finally:
         world.restart_all(["g2"])
     cluster.expect_clean()

@@ -12,6 +12,7 @@ import sys
 import time
 
 from cluster import Suite, poll
+from timing import scaled, setting
 from world import (BY_SHARDS, CHUNKS, Meanwhile, World, crash_at, crash_with_many_rows, expect_rows,
                    large, many_rows, submit_many_rows)
 
@@ -53,7 +54,7 @@ def storm(world, words):
 
     def kill_one():
         cluster.restart(dice.choice(list(cluster.nodes)))
-        time.sleep(1)  # A rhythm; nothing waits for it.
+        time.sleep(scaled(1))  # A rhythm; nothing waits for it.
 
     client = world.submit("movies", *words, data=large(world))
     with Meanwhile(client, kill_one) as kills:
@@ -139,7 +140,7 @@ def _(world):
 def _(world):
     cluster = world.cluster
     expected = many_rows(world)
-    world.restart_all(MILLRACE_CLUSTER_CLIENT_TIMEOUT="3")
+    world.restart_all(MILLRACE_CLUSTER_CLIENT_TIMEOUT=setting(3))
     try:
         client = submit_many_rows(world, pipe=True)
         got = client.read(1000)

@@ -19,6 +19,7 @@ import time
 
 import engine
 from cluster import MILLRACE, Suite, poll, run, tail, without_history
+from timing import scaled, setting
 from world import CHUNK, difference
 
 suite = Suite()
@@ -48,6 +49,11 @@ count = {len(WORKERS)}
 m1 = 127.0.0.1:7201
 m2 = 127.0.0.1:7202
 m3 = 127.0.0.1:7203
+beat_period = {setting(0.25)}
+patience = {setting(2)}
+lease = {setting(2)}
+hang_timeout = {setting(30)}
+start_timeout = {setting(10)}
 """
 ADDRESSES = "g1:7101,g2:7102"
 
@@ -75,7 +81,7 @@ class Client:
         assert self.process.poll() is None, self.errors
 
     def answer(self):
-        code = self.process.wait(JOB_S)
+        code = self.process.wait(scaled(JOB_S))
         assert code == 0, f"exit {code}: {self.errors}"
         return without_history(self.out.read_text())
 
@@ -131,7 +137,8 @@ class World:
 
     def compose(self, file, *words, seconds=300):
         done = subprocess.run(["docker-compose", "-f", file, *words], cwd=self.deploy,
-                              env=self.env, capture_output=True, text=True, timeout=seconds)
+                              env=self.env, capture_output=True, text=True,
+                              timeout=scaled(seconds))
         assert done.returncode == 0, f"{words}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
         return done.stdout
 
@@ -219,7 +226,7 @@ class World:
         for client in self.clients:
             if client.process.poll() is None:
                 self.engine.docker("rm", "-f", client.container, check=False)
-                client.process.wait(60)
+                client.process.wait(scaled(60))
         self.compose("system.yml", "down")
         self.start()
 
@@ -268,7 +275,7 @@ def _(world):
     client = world.submit("--job", "interrupted")
     client.wait_begun()
     world.engine.docker("kill", client.container)
-    client.process.wait(60)
+    client.process.wait(scaled(60))
     again = world.submit("--job", "interrupted")
     world.check(again)
 
@@ -281,7 +288,8 @@ def _(world):
          f"{world.movies}:/movies:ro", "m1", "chaos", "-c", "/etc/millrace/cluster.ini", "--kill",
          "w*,g*", "--count", "1", "--every", "0.2", "--for", "1", "--seed", "3", "--verify",
          "movies", "/movies"],
-        cwd=world.deploy, env=world.env, capture_output=True, text=True, timeout=JOB_S)
+        cwd=world.deploy, env=world.env, capture_output=True, text=True,
+        timeout=scaled(JOB_S))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert len(world.drives()) > drives, done.stdout + done.stderr
 

@@ -17,6 +17,7 @@ import sys
 import time
 
 from cluster import Proxy, Suite, poll
+from timing import scaled
 from watched import (DRIVER_TIMEOUT_S, GATEWAYS, MONITORS, PATIENCE_S, WORKERS, Clients, Relay,
                      Storm, World, expect_not_fooled)
 from world import CHUNKS, SCALES, missing
@@ -54,24 +55,24 @@ def _(world):
         first = cluster.start_by_hand("w3", **relay.env())
         cluster.wait_state("w3", "up")
         cluster.command("stop", "-c", cluster.file, "w3")  # The order goes through the relay.
-        assert first.wait(10) == 0
+        assert first.wait(scaled(10)) == 0
         assert relay.to_node and len(relay.to_monitors) > 10
 
         relay.replay()
-        time.sleep(PATIENCE_S * 1.2)
+        time.sleep(scaled(PATIENCE_S * 1.2))
         assert cluster.seen("w3").state == "stopped" and cluster.pid("w3") is None
         assert not cluster.drives(stopped), cluster.drives(stopped)
 
         second = cluster.start_by_hand("w3", **relay.env())
         before = cluster.wait_state("w3", "up")
         relay.replay()  # Among it farewells, and the order to stop.
-        time.sleep(PATIENCE_S * 1.5)
+        time.sleep(scaled(PATIENCE_S * 1.5))
         assert second.poll() is None and cluster.seen("w3").incarnation == before.incarnation
 
         second.kill()
         second.wait()
         killed = time.monotonic()
-        while time.monotonic() < killed + PATIENCE_S * 1.5:
+        while time.monotonic() < killed + scaled(PATIENCE_S * 1.5):
             relay.replay()  # Nobody lives by it.
         cluster.wait_back({"w3": before.incarnation}, "w3")
         assert cluster.drives(stopped)[0][2] == "w3", cluster.drives(stopped)

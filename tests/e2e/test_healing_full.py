@@ -18,6 +18,7 @@ import threading
 import time
 
 from cluster import MILLRACE, Proxy, Suite, is_alive, poll, run
+from timing import scaled, setting
 from watched import (GATEWAYS, MONITORS, PATIENCE_S, WORKERS, Clients, Storm, Watched, World,
                      expect_not_fooled)
 from world import CHUNKS, SCALES, missing
@@ -153,14 +154,14 @@ def _(world):
 
 @test("a leader that sleeps for longer than its lease wakes up as nobody")
 def _(world):
-    timing = {"patience": 3, "lease": "500ms"}
+    timing = {"patience": setting(3), "lease": setting(0.5)}
     with Watched(world.data, world.cluster.broker_uri(), monitors=timing) as cluster:
         before, since = cluster.wait_calm(), time.time()
         leader = before[1]
         pid = cluster.pid(leader)
         cluster.signal(signal.SIGSTOP, leader)
         cluster.kill("w1")
-        time.sleep(2.2)  # Nobody is missed yet, and somebody else leads.
+        time.sleep(scaled(2.2))  # Nobody is missed yet, and somebody else leads.
         os.kill(pid, signal.SIGCONT)
         cluster.wait_back({"w1": before[2]["w1"].incarnation}, "w1")
         after = cluster.wait_calm()
@@ -183,7 +184,7 @@ def _(world):
         leader = cluster.leader()
         cluster.kill(leader)
         cluster.wait_back(before, leader)
-        time.sleep(PATIENCE_S * 3)
+        time.sleep(scaled(PATIENCE_S * 3))
         assert cluster.pid(node) is None and cluster.seen(node).state == "stopped"
         assert not [drive for drive in cluster.drives(since) if drive[2] == node]
         if node in WORKERS + GATEWAYS:
@@ -235,11 +236,9 @@ def _(world):
     (cluster.folder / "fail-w3").write_text("")
     proxy = Proxy({name: cluster.ports[name] for name in GATEWAYS})
     proxy.at("PUT", CHUNKS, 20, lambda: cluster.kill("w3"))
-    begin = time.monotonic()
-    failed = cluster.submit("movies", gateway=f"http://127.0.0.1:{proxy.port}", code=1)
+    failed = cluster.submit("movies", gateway=f"http://127.0.0.1:{proxy.port}", code=1, seconds=30)
     proxy.close()
     assert "w3" in failed, failed
-    assert time.monotonic() - begin < 30
     cluster.wait_state("w3", "broken", 60)
     told = cluster.status_of("w3")
     assert told["state"] == "broken" and "no host for w3" in told["problem"], told
@@ -260,7 +259,7 @@ def _(world):
     print(f"# {storm.told()}; {sum(clients.answers.values())} answers", flush=True)
     assert len(storm.kills) > STORM_S // 3, storm.kills
     assert all(clients.answers.values()), clients.answers
-    assert storm.median() < MEDIAN_S, storm.times
+    assert storm.median() < scaled(MEDIAN_S), storm.times
     cluster.expect_clean()
     cluster.expect_lawful()
 
@@ -350,9 +349,9 @@ def _(world):
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                     env=cluster.client_env())
         cluster.kill("w1")
-        time.sleep(4.5)
+        time.sleep(scaled(4.5))
         watching.send_signal(signal.SIGINT)
-        out, err = watching.communicate(timeout=10)
+        out, err = watching.communicate(timeout=scaled(10))
         assert watching.returncode == 0, err
         if words:
             frames = [json.loads(line) for line in out.splitlines()]

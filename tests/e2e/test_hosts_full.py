@@ -21,6 +21,7 @@ import hosts
 from cluster import (MILLRACE, RABBIT, SOURCE_DIR, Amqp, Broker, Suite, environment, poll,
                      run, tail, without_history)
 from hosts import Keeper, Network, wait_until
+from timing import scaled, setting
 from world import CHUNK, difference
 
 suite = Suite()
@@ -65,7 +66,7 @@ class HostBroker(Broker):
         return dict(super().env(), ERL_EPMD_ADDRESS=self.host.address,
                     RABBITMQ_USE_LONGNAME="true", RABBITMQ_NODE_IP_ADDRESS="0.0.0.0",
                     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=
-                    f"-kernel inet_dist_use_interface {{{words}}} -kernel net_ticktime 8")
+                    f"-kernel inet_dist_use_interface {{{words}}} -kernel net_ticktime {scaled(8):.0f}")
 
     def start(self):
         self.write_files()
@@ -89,7 +90,7 @@ class HostBroker(Broker):
     def ctl(self, *words):
         done = subprocess.run(
             [*self.host.enter, RABBIT + "rabbitmqctl", "-q", "-l", "-n", self.node, *words],
-            env=self.env(), capture_output=True, timeout=READY_S, text=True)
+            env=self.env(), capture_output=True, timeout=scaled(READY_S), text=True)
         assert done.returncode == 0, f"rabbitmqctl {words}: {done.stdout} {done.stderr}"
         return done.stdout
 
@@ -182,7 +183,8 @@ class World:
         lines += ["[workers]", *(f"{name} = {address[name]}" for name in ("w1", "w2", "w3"))]
         lines += ["[monitors]", *(f"{name} = {address[name]}:{PORT + 1}"
                                   for name in ("m1", "m2", "m3"))]
-        lines += ["beat_period = 200ms", "patience = 2", "lease = 2", "driver_timeout = 10"]
+        lines += [f"beat_period = {setting(0.2)}", f"patience = {setting(2)}",
+                  f"lease = {setting(2)}", f"driver_timeout = {setting(10)}"]
         self.file.write_text("\n".join([*lines, *hosts.drivers()]) + "\n")
         run("key", "-c", self.file)
         key = self.network.data_dir / "key"
@@ -231,7 +233,7 @@ class World:
                  client.poll() is not None)
             yield client
             try:
-                code = client.wait(JOB_S)
+                code = client.wait(scaled(JOB_S))
             except subprocess.TimeoutExpired:
                 code = "none"
             assert code == 0, f"exit {code}: {err.read_text()[-2000:]}"
@@ -302,7 +304,7 @@ def _(world):
         pass
     status = world.hosts[SPARE].spawn([MILLRACE, "status", "-g", world.gateways],
                                       env=world.client_env, stdout=subprocess.PIPE)
-    said = status.communicate(timeout=60)[0].decode()
+    said = status.communicate(timeout=scaled(60))[0].decode()
     assert status.returncode == 0, said
     for node in NODES:
         assert re.search(rf"\b{node}\b", said), said
@@ -313,7 +315,7 @@ def _(world):
     env = {**world.client_env, "MILLRACE_CLUSTER_TOKEN": "wrong"}
     status = world.hosts[SPARE].spawn([MILLRACE, "status", "-g", world.gateways], env=env,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    said = status.communicate(timeout=60)[1].decode()
+    said = status.communicate(timeout=scaled(60))[1].decode()
     assert status.returncode != 0 and "token" in said, said
 
 
@@ -368,11 +370,11 @@ def verify_unit(folder, unit):
     copy = folder / "millrace@w1.service"
     copy.write_text(unit.read_text().replace("/usr/local/bin/millrace", MILLRACE))
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(copy)],
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=scaled(60))
     said = [line for line in done.stderr.splitlines() if "millrace" in line]
     assert done.returncode == 0 and not said, done.stderr
     done = subprocess.run(["systemd-analyze", "security", "--offline=yes", "--threshold=30",
-                           str(copy)], capture_output=True, text=True, timeout=60)
+                           str(copy)], capture_output=True, text=True, timeout=scaled(60))
     print("# " + (done.stdout.strip().splitlines() or [done.stderr.strip()])[-1])
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
 

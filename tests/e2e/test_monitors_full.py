@@ -20,6 +20,7 @@ import tempfile
 
 from cluster import (MILLRACE, Proxy, Suite, environment, free_ports, is_alive, poll, run, tail,
                      without_history)
+from timing import scaled, setting
 from world import CHUNK, CHUNKS, RABBIT, difference
 
 suite = Suite()
@@ -29,7 +30,7 @@ WORKERS = ["w1", "w2", "w3"]
 GATEWAYS = ["g1", "g2"]
 MONITORS = ["m1", "m2", "m3"]
 NODES = ["broker/keeper", *GATEWAYS, *WORKERS, *MONITORS]
-BACK_S = 40  # A loaded machine is slow.
+BACK_S = 40
 
 
 def is_held(folder):
@@ -59,7 +60,8 @@ class World:
         lines += [f"{name} = 127.0.0.1:{self.ports[name]}" for name in GATEWAYS]
         lines += ["[workers]", f"count = {len(WORKERS)}", "[monitors]"]
         lines += [f"{name} = 127.0.0.1:{self.ports[name]}" for name in MONITORS]
-        lines += ["beat_period = 100ms", "patience = 1", "hang_timeout = 5", "lease = 1"]
+        lines += [f"beat_period = {setting(0.1)}", f"patience = {setting(1)}",
+                  f"hang_timeout = {setting(5)}", f"lease = {setting(1)}"]
         self.file.write_text("\n".join(lines) + "\n")
         self.movies = self.folder / "movies"
         run("gen", "movies", self.movies, "--scale", "0.01")
@@ -144,7 +146,7 @@ class World:
         proxy.at("PUT", CHUNKS, 20, act)
         done = subprocess.run(
             [MILLRACE, "submit", "movies", str(self.movies), "-g", f"http://127.0.0.1:{proxy.port}",
-             "--format", "json", *CHUNK], capture_output=True, text=True, timeout=120,
+             "--format", "json", *CHUNK], capture_output=True, text=True, timeout=scaled(120),
             env=environment(MILLRACE_STATE_DIR=str(self.folder / "state")))
         proxy.close()
         assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"
@@ -240,7 +242,7 @@ def _(world):
 def _(world):
     pids = world.pids()
     world.up.send_signal(signal.SIGTERM)
-    code = world.up.wait(timeout=60)
+    code = world.up.wait(timeout=scaled(60))
     world.up = None
     assert code == 0, f"exit {code}: {world.said('err')}"
     left = [node for node, pid in pids.items() if is_alive(pid)]
@@ -270,13 +272,13 @@ def _(world):
     elsewhere = world.folder / "elsewhere.ini"
     elsewhere.write_text(world.file.read_text().replace("m2 = 127.0.0.1", "m2 = 192.0.2.1"))
     refused = subprocess.run([MILLRACE, "up", "-c", elsewhere.name], capture_output=True, text=True,
-                             timeout=60, cwd=world.folder, env=environment())
+                             timeout=scaled(60), cwd=world.folder, env=environment())
     assert refused.returncode == 1, refused.stderr
     assert "monitor m2: 192.0.2.1 is no address of this host" in refused.stderr, refused.stderr
     assert "stopping it" not in refused.stderr and stray.poll() is None, refused.stderr
     world.start()
     assert f"w3 still runs, as process {stray.pid}; stopping it" in world.said("err")
-    stray.wait(timeout=10)
+    stray.wait(timeout=scaled(10))
     assert world.pid("w3") != stray.pid
 
 

@@ -21,6 +21,7 @@ import time
 import hosts
 from cluster import MILLRACE, RABBIT, Suite, environment, poll, run, tail, without_history
 from hosts import Keeper, Network, wait_until
+from timing import scaled, setting
 from world import CHUNK, difference
 
 suite = Suite()
@@ -89,7 +90,8 @@ class World:
         lines += [f"w{number} = {home}" for number in (1, 2, 3)]
         lines += ["[monitors]"]
         lines += [f"{node} = {self.hosts[host].address}:{PORT}" for node, host in MONITORS.items()]
-        lines += ["beat_period = 100ms", "patience = 1", "lease = 1", "driver_timeout = 10"]
+        lines += [f"beat_period = {setting(0.1)}", f"patience = {setting(1)}",
+                  f"lease = {setting(1)}", f"driver_timeout = {setting(10)}"]
         self.file.write_text("\n".join([*lines, *hosts.drivers()]) + "\n")
         run("key", "-c", self.file)
 
@@ -169,7 +171,7 @@ class World:
             poll("the job has begun", lambda: "job " in err.read_text() or
                  client.poll() is not None)
             yield client
-            code = client.wait(JOB_S)
+            code = client.wait(scaled(JOB_S))
             assert code == 0, f"exit {code}: {err.read_text()}"
             answer = without_history(out.read_text())
             assert answer == self.expected, difference(answer, self.expected)
@@ -195,7 +197,7 @@ class World:
             if has_new_leader:
                 poll("another one leads", lambda: (self.leader() or was)[1] > was[1], BACK_S)
             self.lose_worker(worker)
-            time.sleep(1)
+            time.sleep(scaled(1))
             self.network.heal(self.hosts[host])
         self.settled()
         self.check_leaders()
@@ -270,7 +272,7 @@ def _(world):
     drives = len([drive for drive in world.drives() if drive[3] in OTHERS])
     with world.keepers["d"].lock:
         world.keepers["d"].end("w3")
-    time.sleep(4)
+    time.sleep(scaled(4))
     after = [drive for drive in world.drives() if drive[3] in OTHERS]
     assert len(after) == drives, after[drives:]
     for host in "abc":

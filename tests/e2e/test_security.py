@@ -15,10 +15,10 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 
 from cluster import MILLRACE, Suite, free_ports, poll
+from timing import scaled
 
 suite = Suite()
 test = suite.test
@@ -75,7 +75,7 @@ class World:
     def __exit__(self, *_):
         if self.up is not None:
             self.up.send_signal(signal.SIGTERM)
-            self.up.wait(timeout=60)
+            self.up.wait(timeout=scaled(60))
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def write(self, name, address, lines):
@@ -86,7 +86,7 @@ class World:
 
     def run(self, *words, code=0, **env):
         done = subprocess.run([MILLRACE, *map(str, words)], capture_output=True, text=True,
-                              timeout=60, cwd=self.folder,
+                              timeout=scaled(60), cwd=self.folder,
                               env={**os.environ, "MILLRACE_STATE_DIR": str(self.folder / "state"),
                                    **env})
         assert done.returncode == code, f"exit {done.returncode}: {words}\n{done.stderr}"
@@ -103,8 +103,9 @@ class World:
         return (self.folder / name).read_text()
 
     def curl(self, *words):
-        done = subprocess.run(["curl", "-sS", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}",
-                               *words], capture_output=True, text=True, timeout=20)
+        done = subprocess.run(["curl", "-sS", "-m", f"{scaled(10):.0f}", "-o", "/dev/null", "-w",
+                               "%{http_code}", *words], capture_output=True, text=True,
+                              timeout=scaled(20))
         return done.stdout if done.returncode == 0 else done.stderr
 
     def refused(self, lines, *words, address=None, command="gateway"):
@@ -146,9 +147,10 @@ def _(world):
 
 @test("another CA, none, or a file that is none: told at once, and what to do")
 def _(world):
-    begin = time.monotonic()
     stranger = world.tls.path("stranger.pem")
-    for command in (["status"], ["jobs"], ["submit", "movies", world.folder / "movies"]):
+    # Whoever would try again would do so for a day.
+    submit = ["submit", "movies", world.folder / "movies", "--retry-for", 86400]
+    for command in (["status"], ["jobs"], submit):
         done = world.run(*command, "-g", world.url, "--ca", stranger, code=2,
                          MILLRACE_CLUSTER_TOKEN=TOKEN)
         assert "certificate" in done.stderr and "CA" in done.stderr, done.stderr
@@ -156,7 +158,6 @@ def _(world):
     assert "CA" in done.stderr, done.stderr
     done = world.run("jobs", "-g", world.url, "--ca", "nowhere.pem", code=2)
     assert "nowhere.pem" in done.stderr, done.stderr
-    assert time.monotonic() - begin < 5
 
 
 @test("http at an https port is told, and harms nobody")
@@ -173,7 +174,7 @@ def _(world):
         context.set_ciphers("ALL:@SECLEVEL=0")
         context.minimum_version = ssl.TLSVersion.TLSv1
         context.maximum_version = highest
-        with socket.create_connection(("127.0.0.1", world.port), timeout=10) as plain, \
+        with socket.create_connection(("127.0.0.1", world.port), timeout=scaled(10)) as plain, \
                 context.wrap_socket(plain, server_hostname="localhost") as session:
             return session.version()
     assert version(ssl.TLSVersion.TLSv1_3) == "TLSv1.3"

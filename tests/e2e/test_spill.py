@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 from cluster import MILLRACE, Suite, environment, poll, run, temporary_files
+from timing import scaled
 
 MIB = 1 << 20
 SCALE = "0.19"
@@ -141,7 +142,7 @@ def _(folder):
     for query in QUERIES:
         words = folder.words(query, "--memory-limit", LIMIT)
         done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                              timeout=120, env=environment(), preexec_fn=confine)
+                              timeout=scaled(120), env=environment(), preexec_fn=confine)
         assert done.returncode == 1, done
         for part in (f"query {query}", "temporary file", str(folder.temp), "--temp-dir"):
             assert part in done.stderr, f"{part!r} is not in {done.stderr}"
@@ -152,7 +153,7 @@ def _(folder):
 def _(folder):
     words = folder.words("sort")
     words[words.index("--temp-dir") + 1] = str(folder.path / "nowhere")
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment())
+    done = subprocess.run(words, capture_output=True, text=True, timeout=scaled(60), env=environment())
     assert done.returncode == 2 and "nowhere" in done.stderr, done
 
 

@@ -29,13 +29,15 @@ import threading
 import time
 
 from cluster import MILLRACE, environment, free_ports, is_alive, poll, run, tail, without_history
+from timing import scaled, setting
 from world import CHUNK, SCALES, difference
 
 GATEWAYS = ["g1", "g2"]
 WORKERS = ["w1", "w2", "w3"]
 MONITORS = ["m1", "m2", "m3"]
-BACK_S = 40  # A loaded machine is slow.
+BACK_S = 40
 PATIENCE_S = 1
+KILL_PERIOD_S = 1  # Of a storm.
 DRIVER_TIMEOUT_S = 4
 
 ROLES = {"g": "gateway", "w": "worker", "m": "monitor", "b": "broker"}
@@ -129,7 +131,7 @@ class Operator:
         for monitor in self.ports:
             self.ask(monitor)
         again = time.monotonic() + 0.15
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + scaled(seconds)
         while time.monotonic() < deadline and len(self.complete(parts)) < len(self.ports):
             if time.monotonic() >= again:
                 again += 0.15
@@ -209,7 +211,9 @@ class Watched:
         self.nodes = [*(["broker"] if self.has_broker else []), *GATEWAYS, *WORKERS, *MONITORS]
         ports = free_ports(len(GATEWAYS) + len(MONITORS))
         self.ports = dict(zip(GATEWAYS + MONITORS, ports))
-        timing = {"beat_period": "100ms", "patience": PATIENCE_S, "hang_timeout": 5, "lease": 1}
+        timing = {"beat_period": setting(0.1), "patience": setting(PATIENCE_S),
+                  "hang_timeout": setting(5), "lease": setting(1),
+                  "start_timeout": setting(10)}
         timing.update(monitors)
         lines = ["[cluster]", f"name = {self.folder.name}", f"broker = {broker}", "data_dir = data",
                  "sync_period = 100ms", "window = 16"]
@@ -409,17 +413,18 @@ class Watched:
 
     def command(self, *words, code=0, seconds=120):
         """millrace, to its end: (stdout, stderr)."""
-        done = subprocess.run([MILLRACE, *map(str, words)], capture_output=True, timeout=seconds,
+        done = subprocess.run([MILLRACE, *map(str, words)], capture_output=True, timeout=scaled(seconds),
                               env=self.client_env(), text=True, cwd=self.folder)
         assert done.returncode == code, \
             f"exit {done.returncode}, not {code}: {words}\n{done.stdout}\n{done.stderr}"
         return done.stdout, done.stderr
 
-    def submit(self, analysis, *words, gateway=None, code=0):
+    def submit(self, analysis, *words, gateway=None, code=0, seconds=200):
         """A job, to its end; its stderr. An answer must be right."""
         out, err = self.command("submit", analysis, self.data.folder / analysis, "-g",
                                 gateway or self.url(), "--format", "json", *CHUNK, "--retry-for",
-                                "120", *words, code=code, seconds=200)
+                                f"{scaled(120):.0f}", *words, code=code,
+                                seconds=seconds)
         if code == 0:
             self.data.check(analysis, out)
         return err
@@ -481,7 +486,7 @@ SELDOM = 30  # Kills of others between those of one that takes long to start.
 
 
 class Storm:
-    """Kills a node every second, by a seed, and notes how long each took to be back."""
+    """Kills a node every KILL_PERIOD_S, by a seed, and notes how long each took to be back."""
 
     def __init__(self, cluster, nodes, seed, seldom=()):
         self.cluster, self.nodes, self.seldom = cluster, nodes, seldom
@@ -516,10 +521,10 @@ class Storm:
 
     def blow(self, seconds):
         begin = next_kill = time.monotonic()
-        while time.monotonic() - begin < seconds:
+        while time.monotonic() - begin < scaled(seconds):
             views = self.look()
             if time.monotonic() >= next_kill:
-                next_kill += 1
+                next_kill += scaled(KILL_PERIOD_S)
                 self.strike(views)
             time.sleep(0.05)
 
@@ -694,7 +699,7 @@ def flood(cluster, count, lying, per_second=40000):
             with contextlib.suppress(OSError):
                 link.sendto(lying[number % len(lying)], ("127.0.0.1", ports[number % len(ports)]))
             if number % 500 == 0:  # Faster, and what is right would be lost with the rest.
-                time.sleep(max(0, begin + number / per_second - time.monotonic()))
+                time.sleep(max(0, begin + scaled(number / per_second) - time.monotonic()))
     return time.monotonic() - begin
 
 
@@ -728,7 +733,7 @@ def expect_not_fooled(cluster, count, seed):
 # make the first one do so.
 START = """#!/bin/sh
 cd {folder} || exit 1
-if [ -e hang-$1 ]; then exec sleep 60; fi
+if [ -e hang-$1 ]; then exec sleep 600; fi
 if [ -e fail-$1 ]; then echo "no host for $1" >&2; exit 3; fi
 setsid {program} node -c {folder}/cluster.ini -n $1 --leash {folder}/data >/dev/null 2>>nodes &
 """
@@ -756,8 +761,8 @@ class World:
     def commanded(self):
         if self.second is None:
             second = Watched(
-                self.data, self.cluster.broker_uri(), {"node_timeout": 4},
-                {"driver": "command", "driver_timeout": DRIVER_TIMEOUT_S,
+                self.data, self.cluster.broker_uri(), {"node_timeout": setting(4)},
+                {"driver": "command", "driver_timeout": setting(DRIVER_TIMEOUT_S),
                  "start_command": "sh FOLDER/start %n", "kill_command": "sh FOLDER/kill %n"})
             for name, text in (("start", START), ("kill", KILL)):
                 (second.folder / name).write_text(
