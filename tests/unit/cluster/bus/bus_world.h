@@ -29,7 +29,13 @@
 #include "unit/cluster/net/tcp_proxy.h"
 #include "unit/cluster/net/tls_world.h"
 
-enum { WORLD_NODES = 4, WORLD_WORK = 2, WORLD_WAIT_MS = 20000, WORLD_DEADLINE_MS = 5000 };
+enum {
+    WORLD_NODES = 4,
+    WORLD_WORK = 2,
+    WORLD_WAIT_MS = 20000,
+    WORLD_DEADLINE_MS = 5000,
+    WORLD_PROBE_MS = 2000
+};
 
 static const char *const world_names[] = {"a", "b", "c"};
 
@@ -74,7 +80,7 @@ static struct bus_amqp_options world_options(const struct world *world, const ch
                                      .broker_count = 1,
                                      .work_count = WORLD_WORK,
                                      .limits = world->limits,
-                                     .heartbeat_s = 2,
+                                     .heartbeat_s = scaled_ms(2000) / 1000,
                                      .queues = world->queues,
                                      .seed = 1};
 }
@@ -144,7 +150,7 @@ static bool world_step(struct world *world)
 static void world_wait(struct world *world, struct node *node, const uint32_t *counter,
                        uint32_t wanted)
 {
-    double until = clock_seconds() + WORLD_WAIT_MS / 1000.0;
+    double until = clock_seconds() + scaled_ms(WORLD_WAIT_MS) / 1000.0;
     for (;;) {
         pthread_mutex_lock(&node->lock);
         uint32_t value = *counter;
@@ -160,7 +166,7 @@ static void world_wait(struct world *world, struct node *node, const uint32_t *c
 /* Long enough for what should not happen. */
 static void world_settle(struct world *world)
 {
-    double until = clock_seconds() + 0.15;
+    double until = clock_seconds() + scaled_ms(150) / 1000.0;
     for (int quiet = 0; quiet < 5;) {
         quiet = world_step(world) ? 0 : quiet + 1;
         if (world->memory == NULL && clock_seconds() > until) return;
@@ -230,7 +236,8 @@ static void world_start_real(struct world *world)
                  world->tls_port, tls_path("ca.pem"), tls_path("server.pem"),
                  tls_path("server.key"));
     }
-    struct broker_process_options options = {.folder = world->folder, .settings = settings};
+    struct broker_process_options options = {
+        .folder = world->folder, .deadline_ms = scaled_ms(60000), .settings = settings};
     if (broker_process_start(&options, &world->process, &world_error) != STATUS_OK) {
         fail_msg("%s", world_error.text);
     }
@@ -262,7 +269,7 @@ static void world_stop_real(struct world *world)
 {
     if (world->proxy != NULL) tcp_proxy_close(world->proxy);
     free(world->proxy);
-    broker_process_stop(world->process, 5000);
+    broker_process_stop(world->process, scaled_ms(5000));
     if (world->folder[0] != '\0') {
         (void)nftw(world->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     }

@@ -74,7 +74,7 @@ static struct heartbeat *open_heartbeat(const struct fake_cluster *cluster, stru
 static struct beat next_beat(struct fake_monitor *monitor, struct datagram *out)
 {
     for (;;) {
-        assert_true(fake_monitor_receive(monitor, FAKE_LONG_MS, out));
+        assert_true(fake_monitor_receive(monitor, scaled_ms(FAKE_LONG_MS), out));
         assert_string_equal(out->from, "w1");
         assert_int_equal(out->incarnation, INCARNATION);
         if (out->kind == DATAGRAM_BEAT) return out->beat;
@@ -140,7 +140,8 @@ static void a_change_of_state_is_told_at_once(void **state)
     struct calls calls = {0};
     struct datagram datagram;
     fake_cluster_open(&cluster, 1);
-    cluster.config.beat_period_ms = 10 * FAKE_LONG_MS; /* The test does not wait for a period. */
+    cluster.config.beat_period_ms =
+        10 * scaled_ms(FAKE_LONG_MS); /* The test does not wait for a period. */
     struct heartbeat *heartbeat = open_heartbeat(&cluster, &calls, NULL);
     assert_int_equal(next_beat(&cluster.monitors[0], &datagram).state, BEAT_STARTING);
     heartbeat_state(heartbeat, BEAT_UP);
@@ -158,7 +159,7 @@ static void a_challenge_is_answered_at_once(void **state)
     struct calls calls = {0};
     struct datagram datagram;
     fake_cluster_open(&cluster, 1);
-    cluster.config.beat_period_ms = 10 * FAKE_LONG_MS;
+    cluster.config.beat_period_ms = 10 * scaled_ms(FAKE_LONG_MS);
     struct heartbeat *heartbeat = open_heartbeat(&cluster, &calls, NULL);
     for (uint64_t nonce = 1; nonce < 20; nonce++) {
         (void)next_beat(&cluster.monitors[0], &datagram);
@@ -301,7 +302,7 @@ static void whoever_outlives_its_leash_is_ended_without_a_main_loop(void **state
         struct heartbeat *heartbeat = NULL;
         struct error err;
         if (heartbeat_open(&options, &heartbeat, &err) != STATUS_OK) _exit(1);
-        (void)poll(NULL, 0, FAKE_LONG_MS); /* A main loop that hangs. */
+        (void)poll(NULL, 0, (int)scaled_ms(FAKE_LONG_MS)); /* A main loop that hangs. */
         _exit(2);
     }
     int result = 0;

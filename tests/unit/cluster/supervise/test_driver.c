@@ -31,7 +31,7 @@
 #include "cluster/supervise/spawn.h"
 #include "cluster/supervise/driver.h"
 
-enum { PATIENCE_MS = 20000, SHORT_MS = 300 };
+enum { LONG_MS = 20000, SHORT_MS = 300 };
 
 static char folder[64];
 static char program[4096];
@@ -65,7 +65,7 @@ static int set_up(void **state)
         .worker_count = 5,
         .monitors = monitors,
         .monitor_count = 1,
-        .driver_timeout_ms = PATIENCE_MS,
+        .driver_timeout_ms = scaled_ms(LONG_MS),
         .docker_socket = "/nowhere/docker.sock",
     };
     driver = NULL;
@@ -130,7 +130,7 @@ static char state_of(pid_t pid)
 
 static void wait_for_state(pid_t pid, char wanted)
 {
-    uint64_t deadline_ms = clock_ms() + PATIENCE_MS;
+    uint64_t deadline_ms = clock_ms() + scaled_ms(LONG_MS);
     while (state_of(pid) != wanted) {
         assert_true(clock_ms() < deadline_ms);
         (void)poll(NULL, 0, 5); /* Looks again soon. */
@@ -150,7 +150,7 @@ static int be_node(int argc, char **argv)
     }
     (void)snprintf(home, sizeof home, "%s/%s", getenv("TEST_FOLDER"), name);
     if (strcmp(name, "idles") == 0) {
-        (void)poll(NULL, 0, PATIENCE_MS); /* It never takes its folder. */
+        (void)poll(NULL, 0, (int)scaled_ms(LONG_MS)); /* It never takes its folder. */
         return 0;
     }
     /* Whoever sees the lock reads what is written here, so that comes first. */
@@ -172,7 +172,7 @@ static int be_node(int argc, char **argv)
         folder_lock_close(lock);
         return 7;
     }
-    (void)poll(NULL, 0, PATIENCE_MS);
+    (void)poll(NULL, 0, (int)scaled_ms(LONG_MS));
     return 0;
 }
 
@@ -190,7 +190,7 @@ static void on_ended(void *context, const char *node, const struct spawn_end *en
 
 static void wait_for_end_of(const char *node)
 {
-    uint64_t deadline_ms = clock_ms() + PATIENCE_MS;
+    uint64_t deadline_ms = clock_ms() + scaled_ms(LONG_MS);
     last_ended[0] = '\0';
     while (strcmp(last_ended, node) != 0) {
         assert_true(clock_ms() < deadline_ms);
@@ -284,7 +284,7 @@ static void a_start_that_fails_says_how_and_shows_the_log(void **state)
         assert_non_null(strstr(err.text, "fails ended with code 7 at its start"));
         assert_non_null(strstr(err.text, "fails/log ends with\nworker --config"));
     }
-    config.driver_timeout_ms = SHORT_MS;
+    config.driver_timeout_ms = scaled_ms(SHORT_MS);
     assert_int_equal(driver_do(driver, DRIVER_START, "idles", &err), STATUS_IO);
     assert_non_null(strstr(err.text, "idles did not take its folder"));
     assert_int_equal(driver_do(driver, DRIVER_START, "nobody", &err), STATUS_USAGE);
@@ -304,6 +304,7 @@ static void somebody_else_who_has_the_lock_is_left_alone(void **state)
             (void)pause(); /* Until killed. */
         }
     }
+    wait_for_state(bystander, 'S');
     assert_int_equal(mkdir(in_folder("w1"), 0777), 0);
     FILE *file = fopen(in_folder("w1/pid"), "w");
     assert_non_null(file);
@@ -382,14 +383,17 @@ static void a_command_that_fails_is_told_with_its_last_words(void **state)
 static void a_command_that_hangs_is_killed_with_all_it_started(void **state)
 {
     (void)state;
-    config.driver_timeout_ms = SHORT_MS;
+    config.driver_timeout_ms = scaled_ms(SHORT_MS);
     use_commands("sleep 1000 & echo $! > $TEST_FOLDER/pid; wait", "true");
     uint64_t begin_ms = clock_ms();
     assert_int_equal(driver_do(driver, DRIVER_START, "w1", &err), STATUS_LIMIT);
-    assert_true(clock_ms() - begin_ms < PATIENCE_MS / 2);
-    assert_non_null(strstr(err.text, "it took longer than 300 ms"));
+    assert_true(clock_ms() - begin_ms < scaled_ms(LONG_MS) / 2);
+    char words[64];
+    (void)snprintf(words, sizeof words, "it took longer than %u ms",
+                   scaled_ms(SHORT_MS)); /* Fits. */
+    assert_non_null(strstr(err.text, words));
     pid_t pid = (pid_t)atol(content("pid"));
-    uint64_t deadline_ms = clock_ms() + PATIENCE_MS;
+    uint64_t deadline_ms = clock_ms() + scaled_ms(LONG_MS);
     while (state_of(pid) != 'X' && state_of(pid) != 'Z') {
         assert_true(clock_ms() < deadline_ms);
         (void)poll(NULL, 0, 5); /* Looks again soon. */
@@ -411,7 +415,7 @@ static void a_kill_that_says_no_does_not_end_a_restart(void **state)
     assert_int_equal(driver_restart(driver, "w1", &err), STATUS_IO);
     assert_null(strstr(err.text, "kill_command"));
     /* and after a kill that hangs nothing is tried. */
-    config.driver_timeout_ms = SHORT_MS;
+    config.driver_timeout_ms = scaled_ms(SHORT_MS);
     config.kill_command = "sleep 1000";
     config.start_command = "touch $TEST_FOLDER/again";
     assert_int_equal(driver_restart(driver, "w1", &err), STATUS_LIMIT);
@@ -436,7 +440,7 @@ static void what_a_command_leaves_running_is_left_alone(void **state)
     use_commands("sleep 1000 & echo $! > $TEST_FOLDER/pid", "kill $(cat $TEST_FOLDER/pid)");
     uint64_t begin_ms = clock_ms();
     act(DRIVER_START, "w1");
-    assert_true(clock_ms() - begin_ms < PATIENCE_MS / 2);
+    assert_true(clock_ms() - begin_ms < scaled_ms(LONG_MS) / 2);
     pid_t pid = (pid_t)atol(content("pid"));
     assert_true(state_of(pid) != 'X' && state_of(pid) != 'Z');
     act(DRIVER_KILL, "w1");
@@ -482,7 +486,7 @@ static void *engine_run(void *argument)
 {
     struct engine *engine = argument;
     struct pollfd waits = {.fd = engine->listener, .events = POLLIN};
-    assert_int_equal(poll(&waits, 1, PATIENCE_MS), 1);
+    assert_int_equal(poll(&waits, 1, (int)scaled_ms(LONG_MS)), 1);
     int fd = accept(engine->listener, NULL, NULL);
     assert_true(fd >= 0);
     ssize_t size = recv(fd, engine->asked, sizeof engine->asked - 1, 0);
@@ -493,7 +497,7 @@ static void *engine_run(void *argument)
         assert_int_equal(send(fd, engine->answer, length, MSG_NOSIGNAL), length);
     } else {
         waits = (struct pollfd){.fd = fd, .events = POLLIN};
-        (void)poll(&waits, 1, PATIENCE_MS); /* Until the other side gives up. */
+        (void)poll(&waits, 1, (int)scaled_ms(LONG_MS)); /* Until the other side gives up. */
     }
     (void)close(fd); /* Nothing is lost. */
     return NULL;
@@ -556,11 +560,11 @@ static void what_the_engine_answers_is_understood(void **state)
 static void an_engine_that_hangs_or_is_not_there_is_told_in_time(void **state)
 {
     (void)state;
-    config.driver_timeout_ms = SHORT_MS;
+    config.driver_timeout_ms = scaled_ms(SHORT_MS);
     struct engine silent = {.answer = NULL};
     uint64_t begin_ms = clock_ms();
     assert_int_equal(ask_engine(&silent, DRIVER_START, "w1"), STATUS_IO);
-    assert_true(clock_ms() - begin_ms < PATIENCE_MS / 2);
+    assert_true(clock_ms() - begin_ms < scaled_ms(LONG_MS) / 2);
     config.docker_socket = "/nowhere/docker.sock";
     assert_int_equal(driver_do(driver, DRIVER_START, "w1", &err), STATUS_IO);
     assert_non_null(strstr(err.text, "/nowhere/docker.sock: "));

@@ -146,7 +146,8 @@ static void the_leaders_view_is_given(void **state)
             play_begin(&play);
             struct operator_link *link = open_link(&play);
             for (int i = 0; i < 3; i++) {
-                assert_int_equal(operator_view(link, FAKE_LONG_MS, &arena, &view, &err), STATUS_OK);
+                assert_int_equal(operator_view(link, scaled_ms(FAKE_LONG_MS), &arena, &view, &err),
+                                 STATUS_OK);
                 check_view(&view);
                 assert_int_equal(view.term.number, 5);
                 assert_int_equal(view.leader[1], '1' + (int)leader);
@@ -169,12 +170,12 @@ static void without_a_leader_any_view_will_do(void **state)
     struct error err;
     play_begin(&play);
     struct operator_link *link = open_link(&play);
-    assert_int_equal(operator_view(link, FAKE_LONG_MS, &arena, &view, &err), STATUS_OK);
+    assert_int_equal(operator_view(link, scaled_ms(FAKE_LONG_MS), &arena, &view, &err), STATUS_OK);
     check_view(&view);
     assert_int_equal(view.term.number, 0);
     assert_string_equal(view.leader, "");
     struct ask ask = {.kind = ASK_STOP, .node = "w7"};
-    assert_int_equal(operator_ask(link, &ask, 400, &err), STATUS_UNREACHABLE);
+    assert_int_equal(operator_ask(link, &ask, scaled_ms(400), &err), STATUS_UNREACHABLE);
     assert_non_null(strstr(err.text, "no leader"));
     operator_close(link);
     arena_done(&arena);
@@ -191,8 +192,8 @@ static void a_leader_that_is_silent_is_not_waited_for_long(void **state)
     play_begin(&play);
     struct operator_link *link = open_link(&play);
     uint64_t begin_ms = clock_ms();
-    assert_int_equal(operator_view(link, FAKE_LONG_MS, &arena, &view, &err), STATUS_OK);
-    assert_true(clock_ms() - begin_ms < FAKE_LONG_MS / 2);
+    assert_int_equal(operator_view(link, scaled_ms(FAKE_LONG_MS), &arena, &view, &err), STATUS_OK);
+    assert_true(clock_ms() - begin_ms < scaled_ms(FAKE_LONG_MS) / 2);
     check_view(&view);
     assert_string_equal(view.leader, "m3");
     operator_close(link);
@@ -212,12 +213,13 @@ static void when_nobody_answers_that_is_said_in_time(void **state)
     fake_cluster_open(&play.cluster, FAKE_MONITORS_MAX); /* And nobody plays. */
     struct operator_link *link = open_link(&play);
     uint64_t begin_ms = clock_ms();
-    assert_int_equal(operator_view(link, 200, &arena, &view, &err), STATUS_UNREACHABLE);
-    assert_true(clock_ms() - begin_ms >= 199);
+    assert_int_equal(operator_view(link, scaled_ms(200), &arena, &view, &err), STATUS_UNREACHABLE);
+    assert_true(clock_ms() - begin_ms >= scaled_ms(200) - 1);
     assert_non_null(strstr(err.text, play.cluster.key_path));
-    assert_int_equal(operator_ask(link, &stop, 100, &err), STATUS_UNREACHABLE);
-    assert_int_equal(operator_ask(link, &killed, FAKE_LONG_MS, &err), STATUS_UNREACHABLE);
-    assert_true(clock_ms() - begin_ms < FAKE_LONG_MS);
+    assert_int_equal(operator_ask(link, &stop, scaled_ms(100), &err), STATUS_UNREACHABLE);
+    assert_int_equal(operator_ask(link, &killed, scaled_ms(FAKE_LONG_MS), &err),
+                     STATUS_UNREACHABLE);
+    assert_true(clock_ms() - begin_ms < scaled_ms(FAKE_LONG_MS));
     operator_close(link);
     arena_done(&arena);
     fake_cluster_close(&play.cluster);
@@ -232,10 +234,10 @@ static void a_node_is_stopped_when_the_leader_says_so(void **state)
         play_begin(&play);
         struct operator_link *link = open_link(&play);
         struct ask ask = {.kind = ASK_STOP, .node = "w7"};
-        assert_int_equal(operator_ask(link, &ask, FAKE_LONG_MS, &err), STATUS_OK);
+        assert_int_equal(operator_ask(link, &ask, scaled_ms(FAKE_LONG_MS), &err), STATUS_OK);
         assert_true(atomic_load(&play.stops) >= STOPS_NEEDED);
         (void)snprintf(ask.node, sizeof ask.node, "w99");
-        assert_int_equal(operator_ask(link, &ask, FAKE_LONG_MS, &err), STATUS_USAGE);
+        assert_int_equal(operator_ask(link, &ask, scaled_ms(FAKE_LONG_MS), &err), STATUS_USAGE);
         assert_non_null(strstr(err.text, "w99"));
         operator_close(link);
         play_end(&play);
@@ -250,7 +252,7 @@ static void a_node_that_does_not_stop_is_told_of(void **state)
     play_begin(&play);
     struct operator_link *link = open_link(&play);
     struct ask ask = {.kind = ASK_STOP, .node = "w7"};
-    assert_int_equal(operator_ask(link, &ask, 1000, &err), STATUS_UNREACHABLE);
+    assert_int_equal(operator_ask(link, &ask, scaled_ms(1000), &err), STATUS_UNREACHABLE);
     assert_non_null(strstr(err.text, "still up"));
     operator_close(link);
     play_end(&play);
@@ -265,9 +267,9 @@ static void a_kill_is_told_once(void **state)
     struct operator_link *link = open_link(&play);
     struct ask ask = {.kind = ASK_KILLED, .node = "w7"};
     for (int i = 1; i <= 5; i++) {
-        assert_int_equal(operator_ask(link, &ask, FAKE_LONG_MS, &err), STATUS_OK);
+        assert_int_equal(operator_ask(link, &ask, scaled_ms(FAKE_LONG_MS), &err), STATUS_OK);
         /* Nobody waits for a kill to be heard of, but heard of it is, and once. */
-        uint64_t deadline_ms = clock_ms() + FAKE_LONG_MS;
+        uint64_t deadline_ms = clock_ms() + scaled_ms(FAKE_LONG_MS);
         while (atomic_load(&play.kills) < i && clock_ms() < deadline_ms) {
             (void)poll(NULL, 0, 1);
         }

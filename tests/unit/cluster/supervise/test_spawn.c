@@ -19,7 +19,7 @@
 #include "engine/file/clock.h"
 #include "cluster/supervise/spawn.h"
 
-enum { PATIENCE_MS = 20000 };
+enum { LONG_MS = 20000 };
 
 /* All that comes out of a pipe until its end. */
 static const char *read_all(int fd)
@@ -28,7 +28,7 @@ static const char *read_all(int fd)
     size_t size = 0;
     for (;;) {
         struct pollfd wait = {.fd = fd, .events = POLLIN};
-        assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+        assert_int_equal(poll(&wait, 1, (int)scaled_ms(LONG_MS)), 1);
         ssize_t count = read(fd, text + size, sizeof text - 1 - size);
         assert_true(count >= 0);
         if (count == 0) break;
@@ -44,7 +44,7 @@ static void read_line(int fd, char *out, size_t limit)
     size_t size = 0;
     while (size == 0 || out[size - 1] != '\n') {
         struct pollfd wait = {.fd = fd, .events = POLLIN};
-        assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+        assert_int_equal(poll(&wait, 1, (int)scaled_ms(LONG_MS)), 1);
         assert_true(size + 1 < limit);
         assert_int_equal(read(fd, out + size, 1), 1);
         size++;
@@ -54,7 +54,7 @@ static void read_line(int fd, char *out, size_t limit)
 
 static void wait_for_end(struct spawn *child)
 {
-    double deadline = clock_seconds() + PATIENCE_MS / 1000.0;
+    double deadline = clock_seconds() + scaled_ms(LONG_MS) / 1000.0;
     while (!spawn_poll(child)) {
         assert_true(clock_seconds() < deadline);
         (void)poll(NULL, 0, 2); /* Looks again soon. */
@@ -90,7 +90,7 @@ static void the_end_is_told_without_waiting(void **state)
     assert_int_equal(child.end.signal, 0);
     assert_true(spawn_poll(&child));
     spawn_signal(&child, SIGKILL); /* Nobody is hit. */
-    spawn_stop(&child, 1000);
+    spawn_stop(&child, scaled_ms(1000));
     spawn_close(&child);
 
     child = start_shell("kill -9 $$", piped);
@@ -170,14 +170,14 @@ static void the_child_has_a_group_of_its_own(void **state)
     read_line(child.out_fd, line, sizeof line);
     assert_int_equal(getpgid(child.pid), child.pid);
     assert_int_equal(getsid(child.pid), getsid(0));
-    spawn_stop(&child, PATIENCE_MS);
+    spawn_stop(&child, scaled_ms(LONG_MS));
     spawn_close(&child);
 
     options.own_session = true;
     child = start_shell("echo; exec sleep 100", options);
     read_line(child.out_fd, line, sizeof line);
     assert_int_equal(getsid(child.pid), child.pid);
-    spawn_stop(&child, PATIENCE_MS);
+    spawn_stop(&child, scaled_ms(LONG_MS));
     assert_int_equal(child.end.signal, SIGTERM);
     spawn_close(&child);
 }
@@ -225,14 +225,14 @@ static void whoever_does_not_stop_is_killed_with_its_children(void **state)
     child = start_shell("sleep 100 & echo; exit 3", piped); /* Ended before it is stopped. */
     read_line(child.out_fd, line, sizeof line);
     (void)poll(NULL, 0, 50); /* Most likely; the answer is the same anyway. */
-    spawn_stop(&child, PATIENCE_MS);
+    spawn_stop(&child, scaled_ms(LONG_MS));
     assert_string_equal(read_all(child.out_fd), "");
     spawn_close(&child);
 
     child = start_shell("trap 'exit 5' TERM; echo; while :; do sleep 0.05; done", piped);
     read_line(child.out_fd, line, sizeof line);
     spawn_signal(&child, SIGSTOP); /* Also one that was stopped ends well. */
-    spawn_stop(&child, PATIENCE_MS);
+    spawn_stop(&child, scaled_ms(LONG_MS));
     assert_int_equal(child.end.code, 5);
     spawn_close(&child);
 }
@@ -301,10 +301,10 @@ static void a_pipe_at_its_end_is_not_waited_for_again(void **state)
     struct spawn *const children[] = {&child};
     char text[64] = "";
     size_t size = 0;
-    double deadline = clock_seconds() + PATIENCE_MS / 1000.0;
+    double deadline = clock_seconds() + scaled_ms(LONG_MS) / 1000.0;
     while (child.out_fd >= 0) {
         assert_true(clock_seconds() < deadline);
-        spawn_wait(children, 1, 2000);
+        spawn_wait(children, 1, scaled_ms(2000));
         size += spawn_read(child.out_fd, text + size, sizeof text - 1 - size);
     }
     assert_string_equal(text, "last words\n");
