@@ -156,7 +156,7 @@ static void *serve(void *context)
         run_until(server, next_sweep_ms);
         if (http_now_ms() < next_sweep_ms) continue;
         sweep(server);
-        next_sweep_ms = http_now_ms() + SWEEP_MS;
+        next_sweep_ms = http_now_ms() + server->options.sweep_ms;
     }
     uint64_t end_ms = http_now_ms() + CLOSE_MS;
     turn_away(server);
@@ -366,6 +366,7 @@ static status create_server(const struct http_server_options *options,
     struct http_server *server = alloc_zeroed(1, sizeof *server);
     if (server == NULL) return error_memory(err);
     server->options = *options;
+    if (options->sweep_ms == 0) server->options.sweep_ms = SWEEP_MS;
     server->listener = listener;
     server->next_serial = 1;
     server->wake_fd = -1;

@@ -65,6 +65,7 @@ struct http_server_options {
     uint32_t address_limit;    /* Connections from one address, further ones are closed; 0: none. */
     uint32_t idle_timeout_s;   /* Without a byte, between requests and inside one; at least 1. */
     uint32_t deadline_ms;    /* Of one request, and again of its reply: from first byte to last. */
+    uint32_t sweep_ms;       /* How often those are looked for who are late or gone; 0: 50. */
     const char *certificate; /* PEM file, ours first and then who vouches for it; NULL: no TLS. */
     const char *key;         /* PEM file, which nobody but its owner may read. */
     const char *header_names[HTTP_HEADERS_MAX]; /* What listeners want to see; literals, or NULL. */

@@ -27,7 +27,8 @@ enum {
     BUDGET = 64 << 20,
     HEADER_LIMIT = 16 << 10,
     HELD_MAX = 256,
-    PATIENCE_MS = 10000
+    LONG_MS = 10000,
+    SWEEP_NEVER_MS = 24 * 3600 * 1000 /* So that nobody is helped by it. */
 };
 
 /* ---- both sides ---- */
@@ -103,8 +104,8 @@ static inline struct http_server_options server_options(struct world *world)
         .bodies = &world->bodies,
         .header_limit = HEADER_LIMIT,
         .connection_limit = 64,
-        .idle_timeout_s = 30,
-        .deadline_ms = 20000,
+        .idle_timeout_s = scaled_ms(30000) / 1000,
+        .deadline_ms = scaled_ms(20000),
         .certificate = world_tls.certificate,
         .key = world_tls.key,
         .header_names = {"X-One", "x-two"},
@@ -114,8 +115,8 @@ static inline struct http_server_options server_options(struct world *world)
 static inline struct http_client_options client_options(void)
 {
     return (struct http_client_options){
-        .connect_timeout_ms = 2000,
-        .timeout_margin_ms = 100,
+        .connect_timeout_ms = scaled_ms(2000),
+        .timeout_margin_ms = scaled_ms(100),
         .connections_per_host = 16,
         .call_limit = 256,
         .body_limit = 4 << 20,
@@ -160,18 +161,35 @@ static inline uint32_t counted(struct world *world, const uint32_t *counter)
 
 static inline void wait_for(struct world *world, const uint32_t *counter, uint32_t wanted)
 {
-    for (int ms = 0; ms < PATIENCE_MS && counted(world, counter) < wanted; ms++) {
+    uint64_t end_ms = clock_ms() + scaled_ms(LONG_MS);
+    while (counted(world, counter) < wanted && clock_ms() < end_ms) {
         usleep(1000);
     }
     assert_true(counted(world, counter) >= wanted);
 }
 
-static inline void wait_until_bodies_are_freed(struct world *world)
+/* Until bodies take up so much, and no more. */
+static inline void wait_until_bodies_take(struct world *world, size_t bytes)
 {
-    for (int ms = 0; ms < PATIENCE_MS && atomic_load(&world->bodies.used_bytes) > 0; ms++) {
+    uint64_t end_ms = clock_ms() + scaled_ms(LONG_MS);
+    while (atomic_load(&world->bodies.used_bytes) != bytes && clock_ms() < end_ms) {
         usleep(1000);
     }
-    assert_int_equal(atomic_load(&world->bodies.used_bytes), 0);
+    assert_int_equal(atomic_load(&world->bodies.used_bytes), bytes);
+}
+
+/* The client works until the server holds so many requests; none is answered meanwhile. */
+static inline void wait_until_held(struct world *world, uint32_t wanted)
+{
+    struct http_done done;
+    struct error err;
+    bool any = false;
+    uint64_t end_ms = clock_ms() + scaled_ms(LONG_MS);
+    while (counted(world, &world->held_count) < wanted && clock_ms() < end_ms) {
+        assert_int_equal(http_client_poll(world->client, 1, &done, &any, &err), STATUS_OK);
+        assert_false(any);
+    }
+    assert_int_equal(counted(world, &world->held_count), wanted);
 }
 
 static inline void start(struct world *world, uint64_t id, const char *method, const char *target,
@@ -190,7 +208,7 @@ static inline void start(struct world *world, uint64_t id, const char *method, c
         .headers = headers,
         .header_count = 2,
         .body = body,
-        .timeout_ms = PATIENCE_MS,
+        .timeout_ms = scaled_ms(LONG_MS),
     };
     assert_int_equal(http_client_start(world->client, id, &call, &err), STATUS_OK);
 }
@@ -199,8 +217,8 @@ static inline void finish(struct http_client *client, struct http_done *done)
 {
     struct error err;
     bool any = false;
-    double end = clock_seconds() + PATIENCE_MS / 1000.0;
-    while (!any && clock_seconds() < end) {
+    uint64_t end_ms = clock_ms() + scaled_ms(LONG_MS);
+    while (!any && clock_ms() < end_ms) {
         assert_int_equal(http_client_poll(client, 100, done, &any, &err), STATUS_OK);
     }
     assert_true(any);
@@ -266,7 +284,7 @@ static inline void *reply_in_reverse(void *context)
 
 static inline int raw_open(const struct world *world)
 {
-    struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+    struct timeval limit = {.tv_sec = scaled_ms(LONG_MS) / 1000};
     struct sockaddr_in address = {
         .sin_family = AF_INET,
         .sin_port = htons(http_server_port(world->server)),
@@ -274,7 +292,7 @@ static inline int raw_open(const struct world *world)
     };
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     assert_true(fd >= 0);
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
     return fd;
 }
@@ -311,11 +329,11 @@ static inline bool raw_read(int fd, const char *wanted, char *out, size_t out_si
     return false;
 }
 
-static inline bool raw_is_closed_within(int fd, double seconds)
+static inline bool raw_is_closed_within(int fd, uint32_t ms)
 {
     char text[4096];
-    double begin = clock_seconds();
-    return raw_read(fd, NULL, text, sizeof text) && clock_seconds() - begin <= seconds;
+    uint64_t begin_ms = clock_ms();
+    return raw_read(fd, NULL, text, sizeof text) && clock_ms() - begin_ms <= ms;
 }
 
 #endif

@@ -28,7 +28,7 @@ static void calls_that_can_not_succeed_say_why(void **state)
     char base[64];
     world_open(&world, NULL);
     (void)snprintf(base, sizeof base, "http://127.0.0.1:%u", http_server_port(world.server));
-    struct http_done done = call_base(world.client, base, 50);
+    struct http_done done = call_base(world.client, base, scaled_ms(50));
     assert_true(done.failed);
     assert_int_equal(done.error.code, STATUS_IO);
     assert_non_null(strstr(done.error.text, "timed out"));
@@ -36,7 +36,7 @@ static void calls_that_can_not_succeed_say_why(void **state)
         "http://127.0.0.1:1", "ftp://127.0.0.1", "file:///etc", "http://no.such.host.invalid", "",
         "http://[::"};
     for (size_t i = 0; i < sizeof hopeless / sizeof hopeless[0]; i++) {
-        done = call_base(world.client, hopeless[i], 2000);
+        done = call_base(world.client, hopeless[i], scaled_ms(2000));
         assert_true(done.failed);
         assert_int_equal(done.error.code, STATUS_IO);
         assert_true(done.error.text[0] != '\0');
@@ -80,18 +80,19 @@ static void a_poll_ends_with_time_or_a_wake(void **state)
     bool any = true;
     pthread_t thread;
     world_open(&world, NULL);
-    double begin = clock_seconds();
+    uint64_t begin_ms = clock_ms();
     assert_int_equal(http_client_poll(world.client, 30, &done, &any, &err), STATUS_OK);
     assert_false(any);
-    assert_true(clock_seconds() - begin >= 0.025);
+    assert_true(clock_ms() - begin_ms >= 25);
     start(&world, 1, "GET", "/hold", nothing);
     assert_int_equal(pthread_create(&thread, NULL, wake_soon, world.client), 0);
-    begin = clock_seconds();
+    begin_ms = clock_ms();
     do {
-        assert_int_equal(http_client_poll(world.client, PATIENCE_MS, &done, &any, &err), STATUS_OK);
+        assert_int_equal(http_client_poll(world.client, scaled_ms(LONG_MS), &done, &any, &err),
+                         STATUS_OK);
         assert_false(any);
-    } while (clock_seconds() - begin < 0.02);
-    assert_true(clock_seconds() - begin < PATIENCE_MS / 2000.0);
+    } while (clock_ms() - begin_ms < 20);
+    assert_true(clock_ms() - begin_ms < scaled_ms(LONG_MS) / 2);
     assert_int_equal(pthread_join(thread, NULL), 0);
     world_close(&world);
 }
@@ -101,15 +102,11 @@ static void cancelled_calls_are_not_heard_of_again(void **state)
     (void)state;
     struct world world;
     struct http_done done;
-    struct error err;
-    bool any = true;
     world_open(&world, NULL);
     for (uint64_t id = 1; id <= 5; id++) {
         start(&world, id, "PUT", "/hold", text_of("body"));
     }
-    for (int i = 0; i < 1000 && counted(&world, &world.held_count) < 5; i++) {
-        assert_int_equal(http_client_poll(world.client, 10, &done, &any, &err), STATUS_OK);
-    }
+    wait_until_held(&world, 5);
     http_client_cancel(world.client, 2);
     http_client_cancel(world.client, 4);
     http_client_cancel(world.client, 4);
@@ -172,7 +169,7 @@ static void every_allocation_may_fail(void **state)
             .method = TEXT_LITERAL("PUT"),
             .target = TEXT_LITERAL("/echo"),
             .body = TEXT_LITERAL("some bytes"),
-            .timeout_ms = PATIENCE_MS,
+            .timeout_ms = scaled_ms(LONG_MS),
         };
         memory_fail_after(allowed);
         bool started = http_client_start(world.client, 1, &what, &err) == STATUS_OK;
