@@ -42,6 +42,7 @@ extern const struct command command_clean;
 extern const struct command command_stop;
 extern const struct command command_chaos;
 extern const struct command command_compose;
+extern const struct command command_config;
 extern const struct command command_key;
 extern const struct command command_sim;
 

@@ -10,7 +10,8 @@ static const struct command *const commands[] = {
     &command_run,    &command_explain, &command_gen,     &command_up,      &command_submit,
     &command_status, &command_jobs,    &command_cancel,  &command_stop,    &command_chaos,
     &command_clean,  &command_gateway, &command_worker,  &command_monitor, &command_broker,
-    &command_node,   &command_health,  &command_compose, &command_key,     &command_sim,
+    &command_node,   &command_health,  &command_compose, &command_config,  &command_key,
+    &command_sim,
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

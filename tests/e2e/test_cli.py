@@ -852,6 +852,16 @@ def _(folder):
     has(err, "there is a key already")
 
 
+@test("config tells whether a cluster file is right, and lists the keys")
+def _(folder):
+    path = cluster_file(folder)
+    equal(run("config", "-c", path, check=0)[1], f"{path}: gateways 1, workers 2, monitors 3\n")
+    path.write_text(CLUSTER.replace("[cluster]\n", "[cluster]\nwork_queues = 64\n"))
+    has(run("config", "-c", path, check=1)[2], f"{path}:2: work_queues", "1 to 16")
+    keys = [line.split() for line in run("config", check=0)[1].splitlines()]
+    assert ["cluster.max_jobs", "8", "1", "to", "1000"] in keys, keys
+
+
 @test("compose prints what it writes, and a key and settings that stay")
 def _(folder):
     path = cluster_file(folder)

@@ -34,6 +34,8 @@ struct config_key {
     uint64_t most;
     bool may_be_zero; /* Also if that is less than the least: none. */
     const struct text *choices;
+    const char *default_help; /* Where the preset does not tell a person what happens without it. */
+    const char *values_help;  /* Of what the kind and the range do not tell. */
 };
 
 #define FIELD(field) .offset = offsetof(struct cluster_config, field)
@@ -44,7 +46,9 @@ struct config_key {
     .name = TEXT_INIT(key), .kind = (of_kind), FIELD(field), .preset = (text), .choices = (list)
 #define STRING(key, of_kind, field, text)                                                          \
     .name = TEXT_INIT(key), .kind = (of_kind), FIELD(field), .preset = (text)
-#define OWN(key) .name = TEXT_INIT(key), .kind = KIND_OWN
+#define OWN(key, preset_of_own, values)                                                            \
+    .name = TEXT_INIT(key), .kind = KIND_OWN, .default_help = (preset_of_own),                     \
+    .values_help = (values)
 
 static const struct text queue_choices[] = {TEXT_INIT("transient"), TEXT_INIT("quorum"), {NULL, 0}};
 static const struct text level_choices[] = {
@@ -54,20 +58,20 @@ static const struct text driver_choices[] = {
     TEXT_INIT("process"), TEXT_INIT("docker"), TEXT_INIT("command"), {NULL, 0}};
 
 static const struct config_key cluster_keys[] = {
-    {OWN("name")},
-    {OWN("broker")},
-    {OWN("data_dir")},
-    {STRING("key_file", KIND_PATH, key_file, "")},
-    {OWN("token")},
+    {OWN("name", "millrace", "letters, digits, . _ -")},
+    {OWN("broker", "start", "start, or amqp:// and amqps:// URIs")},
+    {OWN("data_dir", "NAME-cluster", "folder")},
+    {STRING("key_file", KIND_PATH, key_file, ""), .default_help = "data_dir/key"},
+    {OWN("token", "none", "text")},
     {STRING("token_file", KIND_PATH, token_file, "")},
     {CHOICE("insecure", KIND_FLAG, is_insecure, "no", flag_choices)},
     {STRING("tls_certificate", KIND_PATH, tls_certificate, "")},
     {STRING("tls_key", KIND_PATH, tls_key, "")},
-    {STRING("broker_host", KIND_TEXT, broker_host, "")},
-    {STRING("broker_ca", KIND_PATH, broker_ca, "")},
+    {STRING("broker_host", KIND_TEXT, broker_host, ""), .default_help = "loopback"},
+    {STRING("broker_ca", KIND_PATH, broker_ca, ""), .default_help = "system"},
     {STRING("broker_certificate", KIND_PATH, broker_certificate, "")},
     {STRING("broker_key", KIND_PATH, broker_key, "")},
-    {STRING("sentiment_model", KIND_PATH, sentiment_model, "")},
+    {STRING("sentiment_model", KIND_PATH, sentiment_model, ""), .default_help = "built in"},
     {CHOICE("queues", KIND_CHOICE, queues, "transient", queue_choices)},
     {NUMBER("work_queues", KIND_COUNT, work_queues, "2", 1, 16)},
     {NUMBER("max_jobs", KIND_COUNT, max_jobs, "8", 1, 1000)},
@@ -84,15 +88,16 @@ static const struct config_key cluster_keys[] = {
     {NUMBER("http_body_limit", KIND_SIZE, http_body_limit, "64M", 64 * KIB, GIB)},
     {NUMBER("http_connections", KIND_COUNT, http_connections, "256", 4, 65536)},
     {NUMBER("http_connections_per_address", KIND_COUNT, http_connections_per_address, NULL, 1,
-            65536)},
+            65536),
+     .default_help = "half of http_connections; all on loopback"},
     {NUMBER("http_timeout", KIND_DURATION, http_timeout_ms, "120", 1000, 86400000)},
     {CHOICE("log_level", KIND_CHOICE, log_level, "info", level_choices)},
 };
 
 static const struct config_key worker_keys[] = {
-    {OWN("count")},
-    {OWN("roles.map")},
-    {OWN("roles.fold")},
+    {OWN("count", "none", "1 to 256")},
+    {OWN("roles.map", "all", "1 to the number of workers")},
+    {OWN("roles.fold", "all", "1 to the number of workers")},
     {NUMBER("threads", KIND_COUNT, worker_threads, "1", 1, 64)},
 };
 
@@ -112,6 +117,7 @@ static const struct config_key monitor_keys[] = {
 };
 
 _Static_assert(sizeof cluster_keys / sizeof cluster_keys[0] <= CONFIG_KEYS_MAX, "they have room");
+_Static_assert((int)CONFIG_WORKERS_MAX == 256, "as `count` says");
 
 struct key_list {
     const struct config_key *keys;
@@ -179,6 +185,50 @@ static void show_limit(enum config_kind kind, uint64_t value, char out[24])
         unit = units[i];
     }
     (void)snprintf(out, 24, "%llu%s", (unsigned long long)value, unit); /* Fits. */
+}
+
+/* "transient, quorum" */
+static void put_choices(const struct config_key *key, struct buf *out)
+{
+    for (uint32_t i = 0; key->choices[i].bytes != NULL; i++) {
+        buf_format(out, "%s%.*s", i == 0 ? "" : ", ", TEXT_ARGS(key->choices[i]));
+    }
+}
+
+static void put_values(const struct config_key *key, struct buf *out)
+{
+    char least[24];
+    char most[24];
+    if (key->values_help != NULL) {
+        buf_put_string(out, key->values_help);
+    } else if (key->kind <= KIND_DURATION) {
+        show_limit(key->kind, key->least, least);
+        show_limit(key->kind, key->most, most);
+        buf_format(out, "%s to %s%s", least, most, key->may_be_zero ? ", or 0: no limit" : "");
+    } else if (key->choices != NULL) {
+        put_choices(key, out);
+    } else {
+        buf_put_string(out, key->kind == KIND_PATH ? "file" : "text");
+    }
+}
+
+void config_keys_put(struct buf *out)
+{
+    static const char *const sections[CONFIG_SECTIONS] = {
+        [CONFIG_CLUSTER] = "cluster", [CONFIG_WORKERS] = "workers", [CONFIG_MONITORS] = "monitors"};
+    for (uint32_t section = 0; section < CONFIG_SECTIONS; section++) {
+        struct key_list list = section_keys((enum config_section)section);
+        for (uint32_t i = 0; i < list.count; i++) {
+            const struct config_key *key = &list.keys[i];
+            const char *preset = key->default_help != NULL ? key->default_help : key->preset;
+            char name[64];
+            (void)snprintf(name, sizeof name, "%s.%.*s", sections[section],
+                           TEXT_ARGS(key->name)); /* Names are short. */
+            buf_format(out, "%-36s  %-41s  ", name, preset[0] == '\0' ? "none" : preset);
+            put_values(key, out);
+            buf_put_string(out, "\n");
+        }
+    }
 }
 
 static status parse_number(const struct config_key *key, struct text text, uint64_t *out,

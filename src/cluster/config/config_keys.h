@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "engine/base/arena.h"
+#include "engine/base/buf.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 #include "cluster/config/cluster_config.h"
@@ -26,6 +27,9 @@ struct config_key_names {
     uint32_t counts[CONFIG_SECTIONS];
 };
 void config_key_names(struct config_key_names *out);
+
+/* A line per key: SECTION.KEY, default, allowed values. The reference page is compared with it. */
+void config_keys_put(struct buf *out);
 
 /* Whether it is a key, and so no node's name. */
 bool config_is_key(enum config_section section, struct text name);
