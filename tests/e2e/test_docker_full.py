@@ -20,6 +20,7 @@ import time
 import engine
 from cluster import MILLRACE, Suite, poll, run, tail, without_history
 from timing import scaled, setting
+from watched import BEAT_PERIOD_MAX_S
 from world import CHUNK, difference
 
 suite = Suite()
@@ -49,7 +50,7 @@ count = {len(WORKERS)}
 m1 = 127.0.0.1:7201
 m2 = 127.0.0.1:7202
 m3 = 127.0.0.1:7203
-beat_period = {setting(0.25)}
+beat_period = {setting(0.25, BEAT_PERIOD_MAX_S)}
 patience = {setting(2)}
 lease = {setting(2)}
 hang_timeout = {setting(30)}

@@ -22,6 +22,7 @@ from cluster import (MILLRACE, RABBIT, SOURCE_DIR, Amqp, Broker, Suite, environm
                      run, tail, without_history)
 from hosts import Keeper, Network, wait_until
 from timing import scaled, setting
+from watched import BEAT_PERIOD_MAX_S
 from world import CHUNK, difference
 
 suite = Suite()
@@ -183,7 +184,7 @@ class World:
         lines += ["[workers]", *(f"{name} = {address[name]}" for name in ("w1", "w2", "w3"))]
         lines += ["[monitors]", *(f"{name} = {address[name]}:{PORT + 1}"
                                   for name in ("m1", "m2", "m3"))]
-        lines += [f"beat_period = {setting(0.2)}", f"patience = {setting(2)}",
+        lines += [f"beat_period = {setting(0.2, BEAT_PERIOD_MAX_S)}", f"patience = {setting(2)}",
                   f"lease = {setting(2)}", f"driver_timeout = {setting(10)}"]
         self.file.write_text("\n".join([*lines, *hosts.drivers()]) + "\n")
         run("key", "-c", self.file)

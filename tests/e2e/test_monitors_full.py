@@ -18,9 +18,10 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import (MILLRACE, Proxy, Suite, environment, free_ports, is_alive, poll, run, tail,
+from cluster import (MILLRACE, WAIT_S, Proxy, Suite, environment, free_ports, is_alive, poll, run, tail,
                      without_history)
 from timing import scaled, setting
+from watched import BEAT_PERIOD_MAX_S, READY_S
 from world import CHUNK, CHUNKS, RABBIT, difference
 
 suite = Suite()
@@ -56,11 +57,12 @@ class World:
         ports = free_ports(len(GATEWAYS) + len(MONITORS))
         self.ports = dict(zip(GATEWAYS + MONITORS, ports))
         lines = ["[cluster]", "name = watched", "broker = start", "data_dir = data",
-                 "sync_period = 100ms", "window = 16", "[gateways]"]
+                 "sync_period = 100ms", "window = 16", f"ready_timeout = {setting(READY_S)}",
+                 "[gateways]"]
         lines += [f"{name} = 127.0.0.1:{self.ports[name]}" for name in GATEWAYS]
         lines += ["[workers]", f"count = {len(WORKERS)}", "[monitors]"]
         lines += [f"{name} = 127.0.0.1:{self.ports[name]}" for name in MONITORS]
-        lines += [f"beat_period = {setting(0.1)}", f"patience = {setting(1)}",
+        lines += [f"beat_period = {setting(0.1, BEAT_PERIOD_MAX_S)}", f"patience = {setting(1)}",
                   f"hang_timeout = {setting(5)}", f"lease = {setting(1)}"]
         self.file.write_text("\n".join(lines) + "\n")
         self.movies = self.folder / "movies"
@@ -91,7 +93,8 @@ class World:
                                        stderr=err, stdin=subprocess.DEVNULL, cwd=self.folder,
                                        env=environment())
         poll("the cluster is ready",
-             lambda: self.said("out") == "ready\n" or self.up.poll() is not None, 120)
+             lambda: self.said("out") == "ready\n" or self.up.poll() is not None,
+             READY_S + WAIT_S)
         assert self.up.poll() is None, self.said("err")
 
     def said(self, name):

@@ -22,6 +22,7 @@ import hosts
 from cluster import MILLRACE, RABBIT, Suite, environment, poll, run, tail, without_history
 from hosts import Keeper, Network, wait_until
 from timing import scaled, setting
+from watched import BEAT_PERIOD_MAX_S
 from world import CHUNK, difference
 
 suite = Suite()
@@ -85,12 +86,12 @@ class World:
         home = self.home.address
         lines = ["[cluster]", "name = net", "broker = start", f"broker_host = {home}",
                  f"data_dir = {self.network.data_dir}", f"key_file = {self.folder}/key",
-                 "insecure = yes", "sync_period = 100ms", "window = 8", "[gateways]",
+                 "insecure = yes", f"ready_timeout = {setting(READY_S)}", "sync_period = 100ms", "window = 8", "[gateways]",
                  f"g1 = {home}:{PORT + 1}", f"g2 = {home}:{PORT + 2}", "[workers]"]
         lines += [f"w{number} = {home}" for number in (1, 2, 3)]
         lines += ["[monitors]"]
         lines += [f"{node} = {self.hosts[host].address}:{PORT}" for node, host in MONITORS.items()]
-        lines += [f"beat_period = {setting(0.1)}", f"patience = {setting(1)}",
+        lines += [f"beat_period = {setting(0.1, BEAT_PERIOD_MAX_S)}", f"patience = {setting(1)}",
                   f"lease = {setting(1)}", f"driver_timeout = {setting(10)}"]
         self.file.write_text("\n".join([*lines, *hosts.drivers()]) + "\n")
         run("key", "-c", self.file)

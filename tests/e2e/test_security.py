@@ -17,12 +17,13 @@ import sys
 import tempfile
 import warnings
 
-from cluster import MILLRACE, Suite, free_ports, poll
-from timing import scaled
+from cluster import MILLRACE, WAIT_S, Suite, free_ports, poll
+from timing import scaled, setting
 
 suite = Suite()
 test = suite.test
 TOKEN = "correct-horse"
+READY_S = 120  # For `up`.
 warnings.filterwarnings("ignore", category=DeprecationWarning)  # Old versions are the point.
 
 
@@ -80,7 +81,8 @@ class World:
 
     def write(self, name, address, lines):
         path = self.folder / name
-        path.write_text(f"[cluster]\nname = s\ndata_dir = {name}-data\n{lines}"
+        path.write_text(f"[cluster]\nname = s\ndata_dir = {name}-data\n"
+                        f"ready_timeout = {setting(READY_S)}\n{lines}"
                         f"[gateways]\ng1 = {address}\n[workers]\ncount = 1\n")
         return path
 
@@ -96,7 +98,7 @@ class World:
         with open(self.folder / "out", "wb") as out, open(self.folder / "err", "wb") as err:
             self.up = subprocess.Popen([MILLRACE, "up", "-c", self.file], stdout=out, stderr=err,
                                        stdin=subprocess.DEVNULL)
-        poll("ready", lambda: self.said("out") or self.up.poll() is not None)
+        poll("ready", lambda: self.said("out") or self.up.poll() is not None, READY_S + WAIT_S)
         assert self.said("out") == "ready\n", self.said("err")
 
     def said(self, name):

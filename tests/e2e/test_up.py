@@ -18,11 +18,13 @@ import sys
 import tempfile
 import threading
 
-from cluster import MILLRACE, Suite, poll
-from timing import scaled
+from cluster import MILLRACE, WAIT_S, Suite, poll
+from timing import scaled, setting
 
 suite = Suite()
 test = suite.test
+
+READY_S = 120  # For `up`.
 
 
 def free_ports(count):
@@ -80,7 +82,8 @@ class World:
     def write(self, name, data, gateways=None, more=""):
         lines = gateways or [f"g{i + 1} = 127.0.0.1:{port}" for i, port in enumerate(self.ports)]
         path = self.folder / name
-        path.write_text(f"[cluster]\nname = up\nbroker = start\ndata_dir = {data}\n[gateways]\n"
+        path.write_text(f"[cluster]\nname = up\nbroker = start\ndata_dir = {data}\n"
+                        f"ready_timeout = {setting(READY_S)}\n[gateways]\n"
                         + "\n".join(lines) + "\n[workers]\ncount = 2\n" + more)
         return path
 
@@ -99,7 +102,8 @@ class World:
         with open(out, "wb") as to, open(err, "wb") as errors:
             self.up = subprocess.Popen([MILLRACE, "up", "-c", self.file], stdout=to, stderr=errors,
                                        stdin=subprocess.DEVNULL, env=self.env(**env))
-        poll("the cluster is ready", lambda: self.said("out") or self.up.poll() is not None, 120)
+        poll("the cluster is ready", lambda: self.said("out") or self.up.poll() is not None,
+             READY_S + WAIT_S)
         assert self.said("out") == "ready\n", self.said("err")
 
     def stop(self, number=signal.SIGTERM):

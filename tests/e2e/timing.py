@@ -4,6 +4,7 @@ run.py measures that factor and gives it to every suite as TEST_TIME_SCALE. Cons
 an idle machine; where something waits for them, and where a cluster is told of them, they go through
 here. Tests in C have `scaled_ms` of tests/unit/test.h.
 """
+import math
 import os
 
 SCALE = max(1.0, float(os.environ.get("TEST_TIME_SCALE", "1")))
@@ -14,6 +15,6 @@ def scaled(seconds):
     return seconds * SCALE
 
 
-def setting(seconds):
-    """The same as cluster files and the environment of nodes say it."""
-    return f"{round(scaled(seconds) * 1000)}ms"
+def setting(seconds, most=math.inf):
+    """The same as cluster files and the environment of nodes say it; `most` is what they take."""
+    return f"{round(min(scaled(seconds), most) * 1000)}ms"

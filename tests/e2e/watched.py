@@ -28,7 +28,7 @@ import tempfile
 import threading
 import time
 
-from cluster import MILLRACE, environment, free_ports, is_alive, poll, run, tail, without_history
+from cluster import MILLRACE, WAIT_S, environment, free_ports, is_alive, poll, run, tail, without_history
 from timing import scaled, setting
 from world import CHUNK, SCALES, difference
 
@@ -36,6 +36,8 @@ GATEWAYS = ["g1", "g2"]
 WORKERS = ["w1", "w2", "w3"]
 MONITORS = ["m1", "m2", "m3"]
 BACK_S = 40
+READY_S = 120
+BEAT_PERIOD_MAX_S = 2  # Of the cluster file.
 PATIENCE_S = 1
 KILL_PERIOD_S = 1  # Of a storm.
 DRIVER_TIMEOUT_S = 4
@@ -211,12 +213,12 @@ class Watched:
         self.nodes = [*(["broker"] if self.has_broker else []), *GATEWAYS, *WORKERS, *MONITORS]
         ports = free_ports(len(GATEWAYS) + len(MONITORS))
         self.ports = dict(zip(GATEWAYS + MONITORS, ports))
-        timing = {"beat_period": setting(0.1), "patience": setting(PATIENCE_S),
+        timing = {"beat_period": setting(0.1, BEAT_PERIOD_MAX_S), "patience": setting(PATIENCE_S),
                   "hang_timeout": setting(5), "lease": setting(1),
                   "start_timeout": setting(10)}
         timing.update(monitors)
         lines = ["[cluster]", f"name = {self.folder.name}", f"broker = {broker}", "data_dir = data",
-                 "sync_period = 100ms", "window = 16"]
+                 "sync_period = 100ms", "window = 16", f"ready_timeout = {setting(READY_S)}"]
         lines += [f"{key} = {value}" for key, value in dict(cluster).items()]
         lines += ["[gateways]"] + [f"{name} = 127.0.0.1:{self.ports[name]}" for name in GATEWAYS]
         lines += ["[workers]", f"count = {len(WORKERS)}", "[monitors]"]
@@ -259,7 +261,8 @@ class Watched:
                                        stderr=err, stdin=subprocess.DEVNULL, cwd=self.folder,
                                        env=environment())
         poll("the cluster is ready",
-             lambda: self.said("out") == "ready\n" or self.up.poll() is not None, 120)
+             lambda: self.said("out") == "ready\n" or self.up.poll() is not None,
+             READY_S + WAIT_S)
         assert self.up.poll() is None, self.said("err")
         key = bytes.fromhex((self.home / "key").read_text())
         self.operator = Operator(key, {name: self.ports[name] for name in MONITORS})

@@ -92,6 +92,7 @@ struct cluster_config {
     uint32_t client_timeout_ms; /* client_timeout: 60. A job whose client is silent is removed. */
     uint32_t sync_period_ms;    /* sync_period: 250ms. How often gateways ask workers. */
     uint32_t node_timeout_ms;   /* node_timeout: 300. A node missing this long fails its jobs. */
+    uint32_t ready_timeout_ms;  /* ready_timeout: 120. Of `up`; its broker has half of that. */
     uint64_t http_body_limit;   /* http_body_limit: 64M */
     uint32_t http_connections;  /* http_connections: 256, of each gateway at a time. */
     uint32_t http_connections_per_address; /* http_connections_per_address: 0, which is half of

@@ -85,6 +85,7 @@ static const struct config_key cluster_keys[] = {
     {NUMBER("client_timeout", KIND_DURATION, client_timeout_ms, "60", 1000, 86400000)},
     {NUMBER("sync_period", KIND_DURATION, sync_period_ms, "250ms", 10, 60000)},
     {NUMBER("node_timeout", KIND_DURATION, node_timeout_ms, "300", 1000, 86400000)},
+    {NUMBER("ready_timeout", KIND_DURATION, ready_timeout_ms, "120", 1000, 86400000)},
     {NUMBER("http_body_limit", KIND_SIZE, http_body_limit, "64M", 64 * KIB, GIB)},
     {NUMBER("http_connections", KIND_COUNT, http_connections, "256", 4, 65536)},
     {NUMBER("http_connections_per_address", KIND_COUNT, http_connections_per_address, NULL, 1,

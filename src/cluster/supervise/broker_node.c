@@ -64,6 +64,7 @@ static status start(struct broker_node *node, struct error *err)
     struct broker_process_options options = {
         .folder = folder,
         .host = config->broker_host,
+        .deadline_ms = config->ready_timeout_ms / 2,
         .cancelled = &node->cancelled,
         .context = node,
         .waiting = on_waiting,

@@ -94,6 +94,7 @@ static void *keeper_run(void *argument)
     struct error err;
     struct broker_process_options options = {
         .folder = keeper->options.folder,
+        .deadline_ms = keeper->options.deadline_ms,
         .cancelled = &keeper->stop,
     };
     if (broker_process_start(&options, &broker, &err) != STATUS_OK) {

@@ -12,6 +12,8 @@
 #ifndef CLUSTER_SUPERVISE_BROKER_SUPERVISOR_H
 #define CLUSTER_SUPERVISE_BROKER_SUPERVISOR_H
 
+#include <stdint.h>
+
 #include "engine/base/error.h"
 
 struct broker_keeper;
@@ -24,7 +26,8 @@ enum broker_state {
 };
 
 struct broker_keeper_options {
-    const char *folder; /* The one above it is there. */
+    const char *folder;   /* The one above it is there. */
+    uint32_t deadline_ms; /* Until it has to answer, whenever it is started. */
     void *context;
     void (*say)(void *context, const char *line);
 };

@@ -31,7 +31,6 @@ enum {
     SHORT_LIFE_MS = 1000,
     SHORT_LIVES_MAX = 5,
     STOP_MS = 10000,
-    READY_MS = 120000,
     HEALTH_PERIOD_MS = 100,
     HEALTH_TIMEOUT_MS = 1000,
     LINE_SIZE = 1024,
@@ -279,9 +278,10 @@ static status look_for_ready(struct up *up, struct error *err)
         up->options.ready(up->options.context);
         return STATUS_OK;
     }
-    if (clock_ms() - up->begin_ms < READY_MS) return STATUS_OK;
-    return error_set(err, STATUS_IO, "%s was not ready within %d s%s%.1000s", missing->name,
-                     READY_MS / 1000, missing->url != NULL ? ": " : "",
+    uint32_t limit_ms = up->options.config->ready_timeout_ms;
+    if (clock_ms() - up->begin_ms < limit_ms) return STATUS_OK;
+    return error_set(err, STATUS_IO, "%s was not ready within %u s%s%.1000s", missing->name,
+                     limit_ms / 1000, missing->url != NULL ? ": " : "",
                      missing->url != NULL ? up->last_problem.text : "");
 }
 
@@ -293,6 +293,7 @@ static status start_broker(struct up *up, struct error *err)
     if (!config->starts_broker) return STATUS_OK;
     struct broker_keeper_options options = {
         .folder = file_path(config->data_dir, text_of("broker"), &up->arena),
+        .deadline_ms = config->ready_timeout_ms / 2,
         .context = up->options.context,
         .say = up->options.say,
     };

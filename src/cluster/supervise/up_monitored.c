@@ -23,8 +23,7 @@ enum {
     LOOK_MS = 50,
     ASK_PERIOD_MS = 100,
     ASK_MS = 1000,
-    LIST_MS = 5000, /* A gateway waits for workers that don't answer. */
-    READY_MS = 120000,
+    LIST_MS = 5000,  /* A gateway waits for workers that don't answer. */
     STOP_MS = 10000, /* For each kind of node. */
     ALONE_MS = 2000, /* Without any monitor. */
     LINE_SIZE = 1024
@@ -332,9 +331,10 @@ static status look_for_ready(struct watched_up *up, struct error *err)
         up->options->up->ready(up->options->up->context);
         return STATUS_OK;
     }
-    if (clock_ms() - up->begin_ms < READY_MS) return STATUS_OK;
-    return error_set(err, STATUS_IO, "the cluster was not ready within %d s: %.1000s",
-                     READY_MS / 1000, up->problem.text);
+    uint32_t limit_ms = up->options->up->config->ready_timeout_ms;
+    if (clock_ms() - up->begin_ms < limit_ms) return STATUS_OK;
+    return error_set(err, STATUS_IO, "the cluster was not ready within %u s: %.1000s",
+                     limit_ms / 1000, up->problem.text);
 }
 
 /* ---- the cluster ---- */

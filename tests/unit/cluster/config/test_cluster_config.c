@@ -104,6 +104,7 @@ static void all_but_nodes_has_defaults(void **state)
     assert_int_equal(config.http_connections, 256);
     assert_int_equal(config.http_connections_per_address, 0);
     assert_int_equal(config.http_timeout_ms, 120000);
+    assert_int_equal(config.ready_timeout_ms, 120000);
     assert_int_equal(config.log_level, CONFIG_LOG_INFO);
     assert_int_equal(config.worker_threads, 1);
     assert_int_equal(config.gateway_count, 1);
@@ -148,7 +149,7 @@ static void every_key_is_read(void **state)
         "queues = quorum\nwork_queues = 3\nmax_jobs=4\nchunk_size = 64k\nwindow : 7\n"
         "side_table_limit = 0\nmax_message = 2M\nmemory_limit = 3G\nlog_limit = 5242880\n"
         "client_timeout = 2m\nsync_period = 1s\nnode_timeout = 1500ms\nhttp_body_limit = 1M\n"
-        "http_connections = 5\nhttp_timeout = 9\nlog_level = debug\n"
+        "http_connections = 5\nhttp_timeout = 9\nready_timeout = 10m\nlog_level = debug\n"
         "[gateways]\ng1 = 127.0.0.1:7101\ng-2.x = [::1]:65535\n"
         "[workers]\nalpha = host.example\nbeta = ::1\nthreads = 4\n"
         "[monitors]\nm1 = localhost:7101\nm2 = 127.0.0.1:7102\nbeat_period = 50ms\n"
@@ -187,6 +188,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(config.http_body_limit, 1 << 20);
     assert_int_equal(config.http_connections, 5);
     assert_int_equal(config.http_timeout_ms, 9000);
+    assert_int_equal(config.ready_timeout_ms, 600000);
     assert_int_equal(config.log_level, CONFIG_LOG_DEBUG);
     assert_int_equal(config.gateway_count, 2);
     assert_string_equal(config.gateways[1].name, "g-2.x");
