@@ -1,6 +1,6 @@
 /* bench_engine.c - how fast the engine's layers are, each alone, on one core.
  *
- * `bench_engine --help` tells the options. A case is run once to warm up, then until there were
+ * `bench_engine` --help` tells the options. A case is run once to warm up, then until there were
  * enough runs and enough time, and the best counts: what disturbs a run only makes it longer. Time
  * is that of the processor, so that it matters little what else the machine does. Where even that
  * is too noisy, --instructions runs each case once under callgrind, by starting this program again

@@ -57,7 +57,7 @@ static void fill_builders(struct micro_rows *rows, struct chunk_scan *scan)
         micro_require(chunk_scan_next(scan, &batch, &selection, &more, &err), &err);
         if (!more) return;
         for (uint32_t column = 0; column < batch.column_count; column++) {
-            micro_require(chunk_scan_load(scan, column, selection, UINT32_MAX, &err), &err);
+            micro_require(chunk_scan_materialize(scan, column, selection, UINT32_MAX, &err), &err);
         }
         for (uint32_t i = 0; i < selection.count;) {
             while (at < rows->batch_count && rows->builders[at].row_count == rows->rows_each) {

@@ -5,7 +5,7 @@
  *     narrow    records without some columns, as a client sends them (indexed before)
  *     extract   positions to text views, quotes undone
  *     parse     fields of one column to values
- *     whole     chunk_scan: all of it, and the books
+ *     whole     chunk_scan: all of it, and the audit
  *
  * Touch, index and whole go through a file that is larger than the caches near a core. Narrow,
  * extract and parse go through one chunk again and again: in the engine their input was just
@@ -34,22 +34,22 @@ struct file_state {
     uint32_t passes;
 };
 
-/* Several lanes of words, so that a compiler can use its widest loads. */
+/* Several producers of words, so that a compiler can use its widest loads. */
 static uint64_t touch(const char *bytes, size_t size)
 {
-    enum { LANES = TOUCH_BYTES / sizeof(uint64_t) };
-    uint64_t lanes[LANES] = {0};
+    enum { PRODUCERS = TOUCH_BYTES / sizeof(uint64_t) };
+    uint64_t producers[PRODUCERS] = {0};
     size_t done = 0;
     for (; size - done >= TOUCH_BYTES; done += TOUCH_BYTES) {
-        uint64_t words[LANES];
+        uint64_t words[PRODUCERS];
         memcpy(words, bytes + done, TOUCH_BYTES);
-        for (uint32_t i = 0; i < LANES; i++) {
-            lanes[i] += words[i];
+        for (uint32_t i = 0; i < PRODUCERS; i++) {
+            producers[i] += words[i];
         }
     }
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < LANES; i++) {
-        sum += lanes[i];
+    for (uint32_t i = 0; i < PRODUCERS; i++) {
+        sum += producers[i];
     }
     for (; done < size; done++) {
         sum += (unsigned char)bytes[done];
@@ -286,12 +286,12 @@ static uint64_t run_whole(struct micro *micro)
             if (!more) break;
             for (uint32_t column = 0; column < batch.column_count; column++) {
                 if (!state->used[column]) continue;
-                micro_require(chunk_scan_load(state->scan, column, selection, UINT32_MAX, &err),
+                micro_require(chunk_scan_materialize(state->scan, column, selection, UINT32_MAX, &err),
                               &err);
             }
             sum += selection.count;
         }
-        sum += chunk_scan_tally(state->scan)->kept_count;
+        sum += chunk_scan_counters(state->scan)->kept_count;
     }
     return sum;
 }
@@ -316,7 +316,7 @@ static void prepare_whole(struct micro *micro)
     for (uint32_t i = 0; i < state->data.chunk_count; i++) {
         state->data.chunks[i].column_map = map;
         micro_require(chunk_scan_begin(state->scan, &state->data.chunks[i], &err), &err);
-        micro->row_count += chunk_scan_tally(state->scan)->record_count;
+        micro->row_count += chunk_scan_counters(state->scan)->record_count;
     }
 }
 

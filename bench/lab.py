@@ -65,7 +65,7 @@ class Lab:
         return peer.Run(wall, usage.ru_utime + usage.ru_stime, peak, out)
 
     def count(self, analysis, files):
-        """(records, bytes) of all files that the analysis reads, by its own books."""
+        """(records, bytes) of all files that the analysis reads, by its own audit."""
         out = self.folder / "counted"
         peer.run_command(self.command("run", analysis, files, "--output", out), cwd=option.ROOT,
                          env=environment())

@@ -27,7 +27,7 @@ static status read_sizes(struct answer *answer, struct error *err)
     struct job_options *job = &answer->job_options;
     const char *chunk = options_value(&answer->options, ANSWER_CHUNK_SIZE);
     const char *field = options_value(&answer->options, ANSWER_FIELD_LIMIT);
-    const char *side = options_value(&answer->options, ANSWER_SIDE_TABLE_LIMIT);
+    const char *side = options_value(&answer->options, ANSWER_BROADCAST_LIMIT);
     struct option_range range = {1, GIB};
     uint64_t value = 0;
     if (chunk != NULL) {
@@ -40,7 +40,7 @@ static status read_sizes(struct answer *answer, struct error *err)
     }
     if (side != NULL) {
         struct option_range any = {1, INT64_MAX};
-        TRY(option_size("side-table-limit", side, any, &job->side_table_limit, err));
+        TRY(option_size("broadcast-limit", side, any, &job->broadcast_limit, err));
     }
     return STATUS_OK;
 }
@@ -150,7 +150,7 @@ status answer_explain(const struct answer *answer, struct error *err)
     return result;
 }
 
-void answer_show_books(struct answer *answer, const struct books *books)
+void answer_show_audit(struct answer *answer, const struct audit *audit)
 {
     bool is_json = answer->output_options.format == OUTPUT_JSON;
     bool to_stdout = answer->output_options.directory == NULL;
@@ -158,13 +158,13 @@ void answer_show_books(struct answer *answer, const struct books *books)
     if (is_json && to_stdout && !answer->full_audit) return; /* They stand in the answer. */
     struct terminal terminal = terminal_of(STDERR_FILENO);
     struct buf text = {0};
-    /* Where both end up on one screen, the books stand apart from the answers. */
+    /* Where both end up on one screen, the audit stand apart from the answers. */
     bool is_below = to_stdout && terminal.is_terminal && terminal_of(STDOUT_FILENO).is_terminal;
     if (is_below) buf_put_u8(&text, '\n');
     if (answer->full_audit) {
-        audit_full(books, terminal, &answer->arena, &text);
+        audit_full(audit, terminal, &answer->arena, &text);
     } else {
-        audit_short(books, &text);
+        audit_short(audit, &text);
     }
     if (!text.failed) terminal_say_raw(&text);
     buf_done(&text);

@@ -1,8 +1,8 @@
 /* answer.h - what every command that answers an analysis has in common: what it is asked, where the
- * answers go, and the books below them.
+ * answers go, and the audit below them.
  *
  *     options_parse -> answer_read -> answer_open -> (rows to answer->output)*
- *         -> output_finish, answer_show_books | answer_explain -> answer_close
+ *         -> output_finish, answer_show_audit | answer_explain -> answer_close
  *
  * A command's table of options begins with ANSWER_OPTION_SPECS; its own ones follow.
  *
@@ -28,7 +28,7 @@ enum {
     ANSWER_ROWS,
     ANSWER_CHUNK_SIZE,
     ANSWER_FIELD_LIMIT,
-    ANSWER_SIDE_TABLE_LIMIT,
+    ANSWER_BROADCAST_LIMIT,
     ANSWER_QUIET,
     ANSWER_OPTIONS
 };
@@ -41,7 +41,7 @@ enum {
     [ANSWER_FORMAT] = {"format", "FORMAT", "table (default), csv, json or ndjson", false, 0},      \
     [ANSWER_OUTPUT] = {"output", "DIR",                                                            \
                        "a file per query in DIR (csv unless --format), and audit.json", false, 0}, \
-    [ANSWER_AUDIT] = {"audit", "full", "the whole books: drops, stages, edges, to stderr",         \
+    [ANSWER_AUDIT] = {"audit", "full", "the whole audit: drops, stages, exchanges, to stderr",         \
                       false, 0},                                                                   \
     [ANSWER_ROWS] = {"rows", "N|all", "rows of a table; default: all, on a terminal 40", false,    \
                      0},                                                                           \
@@ -50,10 +50,10 @@ enum {
                            false, 0},                                                              \
     [ANSWER_FIELD_LIMIT] = {"field-limit", "SIZE",                                                 \
                             "largest field of a file, at most 1GiB; default: 64MiB", false, 0},    \
-    [ANSWER_SIDE_TABLE_LIMIT] = {"side-table-limit", "SIZE",                                       \
+    [ANSWER_BROADCAST_LIMIT] = {"broadcast-limit", "SIZE",                                       \
                                  "a join's smaller side beyond this goes by shards; default: 256MiB",\
                                  false, 0},                                                        \
-    [ANSWER_QUIET] = {"quiet", NULL, "no progress, and no books but those of --audit full",        \
+    [ANSWER_QUIET] = {"quiet", NULL, "no progress, and no audit but that of --audit full",        \
                       false, 0}
 /* clang-format on */
 
@@ -74,7 +74,7 @@ MUST_USE status answer_read(struct answer *answer, struct error *err);
 MUST_USE status answer_open(struct answer *answer, const struct plan *plan, struct error *err);
 /* After a failure: the cause that the user can do something about comes first. */
 MUST_USE status answer_explain(const struct answer *answer, struct error *err);
-void answer_show_books(struct answer *answer, const struct books *books);
+void answer_show_audit(struct answer *answer, const struct audit *audit);
 /* Accepts one that was never opened. */
 void answer_close(struct answer *answer);
 

@@ -1,4 +1,4 @@
-/* audit_report.h - the books of a job, for people and for programs. */
+/* audit_report.h - the audit of a job, for people and for programs. */
 #ifndef CLI_AUDIT_REPORT_H
 #define CLI_AUDIT_REPORT_H
 
@@ -8,13 +8,13 @@
 #include "engine/local/audit.h"
 
 /* A line per table and one for the run. */
-void audit_short(const struct books *books, struct buf *out);
+void audit_short(const struct audit *audit, struct buf *out);
 /* Everything, as tables, and then the short form. */
-void audit_full(const struct books *books, struct terminal terminal, struct arena *arena,
+void audit_full(const struct audit *audit, struct terminal terminal, struct arena *arena,
                 struct buf *out);
 /* One object, without a line end. */
-void audit_json(const struct books *books, struct buf *out);
+void audit_json(const struct audit *audit, struct buf *out);
 /* The same without the history: equal bytes for equal answers, however they were computed. */
-void audit_facts(const struct books *books, struct buf *out);
+void audit_facts(const struct audit *audit, struct buf *out);
 
 #endif

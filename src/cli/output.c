@@ -75,7 +75,7 @@ static status file_begin(struct output *output, uint32_t index, struct text name
 
 /* --- A query's bytes. --- */
 
-static const struct plan_query *query_at_hand(const struct output *output)
+static const struct plan_query *current_query(const struct output *output)
 {
     return &output->options.plan->queries[output->query];
 }
@@ -85,7 +85,7 @@ static status query_begin(struct output *output, struct error *err)
     output->query++;
     output->ended = false;
     output->query_rows = 0;
-    const struct plan_query *query = query_at_hand(output);
+    const struct plan_query *query = current_query(output);
     bool to_stdout = output->options.directory == NULL;
     bool is_first = output->query == 0;
     enum output_format format = output->options.format;
@@ -122,7 +122,7 @@ static status query_end(struct output *output, struct error *err)
     if (output->ended) return STATUS_OK;
     output->ended = true;
     if (format == OUTPUT_TABLE) {
-        print_table_finish(&output->table, query_at_hand(output)->name, &output->pending);
+        print_table_finish(&output->table, current_query(output)->name, &output->pending);
         print_table_done(&output->table);
     } else if (format == OUTPUT_JSON) {
         buf_put_string(&output->pending, output->query_rows > 0 ? "\n]}" : "]}");
@@ -148,7 +148,7 @@ static status advance(struct output *output, uint32_t query, struct error *err)
 
 static void put_batch(struct output *output, const struct batch *batch)
 {
-    const struct plan_query *query = query_at_hand(output);
+    const struct plan_query *query = current_query(output);
     switch (output->options.format) {
     case OUTPUT_TABLE:
         print_table_add(&output->table, batch);
@@ -188,7 +188,7 @@ static status rows_put(struct output *output, uint32_t query, const struct batch
 static status open_in_directory(struct output *output, struct error *err)
 {
     TRY(file_make_folder(output->options.directory, &output->made_directory, err));
-    /* The books' file is made first: a folder that cannot be written to is told before the work. */
+    /* The audit' file is made first: a folder that cannot be written to is told before the work. */
     return file_begin(output, output->options.plan->query_count, TEXT_LITERAL("audit"), "json",
                       err);
 }
@@ -227,13 +227,13 @@ status output_query_end(struct output *output, uint32_t query, struct error *err
     return note_failure(output, query_end_now(output, query, err), err);
 }
 
-static status finish_directory(struct output *output, const struct books *books, struct error *err)
+static status finish_directory(struct output *output, const struct audit *audit, struct error *err)
 {
-    struct output_file *audit = &output->files[output->options.plan->query_count];
-    audit_json(books, &output->pending);
+    struct output_file *audit_file = &output->files[output->options.plan->query_count];
+    audit_json(audit, &output->pending);
     buf_put_u8(&output->pending, '\n');
-    TRY(output_to_file(output, audit, err));
-    TRY(output_file_seal(audit, err));
+    TRY(output_to_file(output, audit_file, err));
+    TRY(output_file_seal(audit_file, err));
     for (uint32_t i = 0; i < output->file_count; i++) {
         TRY(output_file_publish(&output->files[i], err));
     }
@@ -241,26 +241,26 @@ static status finish_directory(struct output *output, const struct books *books,
     return STATUS_OK;
 }
 
-static status finish(struct output *output, const struct books *books, struct error *err)
+static status finish(struct output *output, const struct audit *audit, struct error *err)
 {
     uint32_t count = output->options.plan->query_count;
     if (count > 0) {
         TRY(advance(output, count - 1, err));
         TRY(query_end(output, err));
     }
-    if (output->options.directory != NULL) return finish_directory(output, books, err);
+    if (output->options.directory != NULL) return finish_directory(output, audit, err);
     if (output->options.format == OUTPUT_JSON) {
         buf_put_string(&output->pending,
                        count > 0 ? "\n},\n\"audit\":" : "{\"queries\":{},\"audit\":");
-        audit_json(books, &output->pending);
+        audit_json(audit, &output->pending);
         buf_put_string(&output->pending, "}\n");
     }
     return flush(output, err);
 }
 
-status output_finish(struct output *output, const struct books *books, struct error *err)
+status output_finish(struct output *output, const struct audit *audit, struct error *err)
 {
-    return note_failure(output, finish(output, books, err), err);
+    return note_failure(output, finish(output, audit, err), err);
 }
 
 void output_discard(struct output *output)

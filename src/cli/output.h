@@ -4,8 +4,8 @@
  *         -> output_close
  *
  * In a folder everything is written under temporary names; output_finish brings it to the disk and
- * renames it into place, so an answer that is there is whole and its books balance. On stdout, rows
- * of one query after the other are printed as they come; output_finish writes what is left.
+ * renames it into place, so an answer that is there is whole and its counts reconcile. On stdout,
+ * rows of one query after the other are printed as they come; output_finish writes what is left.
  *
  * Memory: a table holds its rows; all other formats hold a buffer's worth.
  * Threads: one at a time.
@@ -64,7 +64,7 @@ MUST_USE status output_rows(struct output *output, uint32_t query, const struct 
                             struct error *err);
 /* All rows of a query have come: what is printed for people and pipes goes out now. */
 MUST_USE status output_query_end(struct output *output, uint32_t query, struct error *err);
-MUST_USE status output_finish(struct output *output, const struct books *books, struct error *err);
+MUST_USE status output_finish(struct output *output, const struct audit *audit, struct error *err);
 /* Throws away what is not in place, and the folder if it was made for this. */
 void output_discard(struct output *output);
 void output_close(struct output *output);

@@ -10,7 +10,7 @@ The switch is a bridge in a namespace of its own, so nothing of this is seen out
 filters of this machine see anything of it. A namespace lives as long as the process that holds it,
 a child of the test: nothing is left, however the test ends.
 
-What ssh and systemd are to real hosts, a Keeper is here: it listens in the host's namespace, and
+What ssh and systemd are to real hosts, a Agent is here: it listens in the host's namespace, and
 starts and kills nodes there on request. Whoever is cut off does not reach it.
 """
 import contextlib
@@ -142,7 +142,7 @@ class Network:
         host.call("iptables", "-F")
 
 
-class Keeper:
+class Agent:
     """Starts and kills the nodes of one host: POST /start/NAME, /kill/NAME. A start of what runs is
     fine, as with systemd."""
 
@@ -150,12 +150,12 @@ class Keeper:
         self.host, self.file, self.log_folder = host, file, pathlib.Path(log_folder)
         self.lock = threading.Lock()
         self.nodes = {}
-        keeper = self
+        agent = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 _, action, node = self.path.split("/")
-                done = getattr(keeper, action)(node)
+                done = getattr(agent, action)(node)
                 self.send_response(204 if done else 503)
                 self.end_headers()
 
@@ -222,7 +222,7 @@ class Keeper:
 
 
 def drivers():
-    """Lines of [monitors] that use keepers."""
+    """Lines of [monitors] that use agents."""
     url = f"curl -sf --max-time {scaled(5):.0f} -X POST http://%h:{KEEPER_PORT}"
     return ["driver = command", f"start_command = {url}/start/%n",
             f"kill_command = {url}/kill/%n"]

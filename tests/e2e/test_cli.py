@@ -286,7 +286,7 @@ def _(folder):
     equal(dropped, {("a", "t.csv:3"): 1, ("a", "t.csv:4"): 1, ("", "t.csv:5"): 1})
     equal([(d["column"], d["count"], d["first"]) for d in table["nulled"]], [("c", 1, "t.csv:6")])
     _, _, err = run("run", analysis, data, "--audit", "full", check=0)
-    has(err, "records dropped", "1 wrong number of fields, first at t.csv:5\n", "stages", "edges",
+    has(err, "records dropped", "1 wrong number of fields, first at t.csv:5\n", "stages", "exchanges",
         "values taken as NULL", "1 c not an INT, first at t.csv:6\n")
     _, _, err = run("run", analysis, data, check=0)
     has(err, "t: 1 file", "6 records", "3 dropped", "balanced: yes")
@@ -422,7 +422,7 @@ def _(folder):
     equal(sorted(json.loads(out)["queries"]), ["q1", "q2"])
 
 
-@test("only the history of the books differs between runs, whatever the threads")
+@test("only the history of the audit differs between runs, whatever the threads")
 def _(folder):
     rows = "a,b\n" + "".join(f"{i % 1000},{i % 7}\n" for i in range(50000))
     analysis, data = make(folder, files={"t.csv": rows})
@@ -432,7 +432,7 @@ def _(folder):
                         "--threads", threads, check=0)
         answer = json.loads(out)
         equal(sorted(answer), ["audit", "queries"])
-        equal(sorted(answer["audit"]), ["balanced", "edges", "history", "stages", "tables"])
+        equal(sorted(answer["audit"]), ["balanced", "exchanges", "history", "stages", "tables"])
         assert answer["audit"]["balanced"] is True
         equal(answer["audit"]["history"]["threads"], threads)
         del answer["audit"]["history"]
@@ -540,7 +540,7 @@ def _(folder):
 
 # --- Where answers go. ---
 
-@test("--output writes a file per query and the books, and nothing else")
+@test("--output writes a file per query and the audit, and nothing else")
 def _(folder):
     analysis, data = make(folder)
     out_dir = folder / "out"

@@ -11,7 +11,7 @@ import time
 
 from cluster import Amqp, Suite, poll, run
 from timing import scaled
-from world import BOOKS, BY_SHARDS, CHUNKS, RESULTS, World, crash_at
+from world import AUDIT, BY_SHARDS, CHUNKS, RESULTS, World, crash_at
 
 suite = Suite()
 test = suite.test
@@ -51,9 +51,9 @@ def _(world):
 
 @test("joins by shards are sifted as in one process, while a worker is killed")
 def _(world):
-    words = ("--side-table-limit", "10K")  # The hashes of a table are small enough, it is not.
+    words = ("--broadcast-limit", "10K")  # The hashes of a table are small enough, it is not.
     plan = run("explain", "movies", world.data("movies"), *words)
-    assert "sift by side table" in plan, plan
+    assert "Bloom filter of build side" in plan, plan
     with world.happening(("PUT", CHUNKS, 60, lambda: world.cluster.restart("w2"))) as url:
         world.check(world.submit("movies", *words, gateway=url), "movies", None, *words)
 
@@ -104,7 +104,7 @@ def _(world):
 @test("a worker's folder may be lost between done and the last row")
 def _(world):
     world.disturbed(("GET", RESULTS, 2, lambda: world.cluster.lose_disk("w1")),
-                    ("GET", BOOKS, 1, lambda: world.cluster.lose_disk("w2")))
+                    ("GET", AUDIT, 1, lambda: world.cluster.lose_disk("w2")))
 
 
 @test("a worker may be stopped for longer than anybody waits, and go on")

@@ -7,7 +7,7 @@ on the command line choose tests by parts of their names. MILLRACE is the binary
 import sys
 
 from cluster import Suite
-from world import BOOKS, CHUNKS, RESULTS, World, crash_at
+from world import AUDIT, CHUNKS, RESULTS, World, crash_at
 
 POINTS = ("before-log", "after-log", "before-acknowledge", "after-acknowledge", "before-publish",
           "after-publish", "before-confirm", "after-confirm", "before-emit", "after-emit",
@@ -50,7 +50,7 @@ def _(world):
 
 MOMENTS = (("PUT", CHUNKS, 1), ("PUT", CHUNKS, 5), ("PUT", CHUNKS, 30), ("PUT", CHUNKS, 125),
            ("PUT", r"/end$", 1), ("PUT", r"/end$", 3), ("GET", RESULTS, 1), ("GET", RESULTS, 5),
-           ("GET", BOOKS, 1), ("GET", BOOKS, 3))
+           ("GET", AUDIT, 1), ("GET", AUDIT, 3))
 
 for each_node in ("w1", "w2", "w3"):
     for each_method, each_pattern, each_time in MOMENTS:

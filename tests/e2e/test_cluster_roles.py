@@ -10,7 +10,7 @@ import re
 import sys
 
 from cluster import Amqp, Suite, poll, run
-from world import BOOKS, BY_SHARDS, CHUNKS, World
+from world import AUDIT, BY_SHARDS, CHUNKS, World
 
 MAPPERS = ("w1", "w2")
 FOLDERS = ("w3", "w4")
@@ -109,7 +109,7 @@ def _(world):
 
     with world.happening(("PUT", CHUNKS, 40, restart(world, "w1")),
                          ("PUT", CHUNKS, 80, restart(world, "w3")),
-                         ("GET", BOOKS, 1, look)) as url:
+                         ("GET", AUDIT, 1, look)) as url:
         client = world.submit("movies", *BY_SHARDS, gateway=url)
         world.check(client, "movies", None, *BY_SHARDS)
     assert all(records[name] == 1 for name in MAPPERS), records  # The job itself.

@@ -17,7 +17,7 @@ from world import (BY_SHARDS, CHUNKS, Meanwhile, World, crash_at, crash_with_man
                    large, many_rows, submit_many_rows)
 
 SEED = int(os.environ.get("SEED", "7"))
-# Who only maps logs no more than the job and copies, and emits nothing; books are the only result
+# Who only maps logs no more than the job and copies, and emits nothing; audit are the only result
 # it has. Who only folds waits for no confirms: what folds emit is asked for when it does not come.
 OF_MAPPERS = (("before-log", 1), ("after-log", 1), ("before-acknowledge", 5),
               ("after-acknowledge", 5), ("before-publish", 5), ("after-publish", 5),

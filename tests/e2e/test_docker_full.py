@@ -20,7 +20,7 @@ import time
 import engine
 from cluster import MILLRACE, Suite, poll, run, tail, without_history
 from timing import scaled, setting
-from watched import BEAT_PERIOD_MAX_S
+from monitored import HEARTBEAT_PERIOD_MAX_S
 from world import CHUNK, difference
 
 suite = Suite()
@@ -50,10 +50,10 @@ count = {len(WORKERS)}
 m1 = 127.0.0.1:7201
 m2 = 127.0.0.1:7202
 m3 = 127.0.0.1:7203
-beat_period = {setting(0.25, BEAT_PERIOD_MAX_S)}
-patience = {setting(2)}
+heartbeat_period = {setting(0.25, HEARTBEAT_PERIOD_MAX_S)}
+failure_timeout = {setting(2)}
 lease = {setting(2)}
-hang_timeout = {setting(30)}
+stall_timeout = {setting(30)}
 start_timeout = {setting(10)}
 """
 ADDRESSES = "g1:7101,g2:7102"
@@ -215,7 +215,7 @@ class World:
     def state(self):
         parts = [self.engine.docker("ps", "-a", check=False).stdout]
         for node in NODES:
-            folder = "broker/keeper" if node == "broker" else node
+            folder = "broker/supervisor" if node == "broker" else node
             parts += [f"--- {node}", tail(self.deploy / "data" / folder / "log", 15),
                       self.engine.docker("logs", "--tail", "5", f"{NAME}-{node}",
                                          check=False).stderr]

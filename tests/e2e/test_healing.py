@@ -18,7 +18,7 @@ import time
 
 from cluster import Proxy, Suite, poll
 from timing import scaled
-from watched import (DRIVER_TIMEOUT_S, GATEWAYS, MONITORS, PATIENCE_S, WORKERS, Clients, Relay,
+from monitored import (DRIVER_TIMEOUT_S, GATEWAYS, MONITORS, FAILURE_TIMEOUT_S, WORKERS, Clients, Relay,
                      Storm, World, expect_not_fooled)
 from world import CHUNKS, SCALES, missing
 
@@ -59,20 +59,20 @@ def _(world):
         assert relay.to_node and len(relay.to_monitors) > 10
 
         relay.replay()
-        time.sleep(scaled(PATIENCE_S * 1.2))
+        time.sleep(scaled(FAILURE_TIMEOUT_S * 1.2))
         assert cluster.seen("w3").state == "stopped" and cluster.pid("w3") is None
         assert not cluster.drives(stopped), cluster.drives(stopped)
 
         second = cluster.start_by_hand("w3", **relay.env())
         before = cluster.wait_state("w3", "up")
         relay.replay()  # Among it farewells, and the order to stop.
-        time.sleep(scaled(PATIENCE_S * 1.5))
+        time.sleep(scaled(FAILURE_TIMEOUT_S * 1.5))
         assert second.poll() is None and cluster.seen("w3").incarnation == before.incarnation
 
         second.kill()
         second.wait()
         killed = time.monotonic()
-        while time.monotonic() < killed + scaled(PATIENCE_S * 1.5):
+        while time.monotonic() < killed + scaled(FAILURE_TIMEOUT_S * 1.5):
             relay.replay()  # Nobody lives by it.
         cluster.wait_back({"w3": before.incarnation}, "w3")
         assert cluster.drives(stopped)[0][2] == "w3", cluster.drives(stopped)
@@ -98,16 +98,16 @@ def _(world):
 
     proxy = Proxy({name: cluster.ports[name] for name in GATEWAYS})
     proxy.at("PUT", CHUNKS, 20, lambda: cluster.kill("w1"))
-    cluster.submit("movies", "--job", "watched-job", gateway=f"http://127.0.0.1:{proxy.port}")
+    cluster.submit("movies", "--job", "monitored-job", gateway=f"http://127.0.0.1:{proxy.port}")
     proxy.close()
     cluster.wait_back({"w1": before["w1"].incarnation}, "w1")
-    out, _ = cluster.command("jobs", "watched-job", "-g", cluster.url(), "--json")
+    out, _ = cluster.command("jobs", "monitored-job", "-g", cluster.url(), "--json")
     events = json.loads(out)["timeline"]["events"]
     about = [event["what"] for event in events if event.get("node", "") in ("", "w1")]
     order = [about.index(what) for what in
              ("submitted", "suspected", "restarting", "resumed", "complete", "done")]
     assert order == sorted(order), events
-    text, _ = cluster.command("jobs", "watched-job", "-g", cluster.url())
+    text, _ = cluster.command("jobs", "monitored-job", "-g", cluster.url())
     assert "restarting" in text and "resumed" in text, text
 
 

@@ -19,14 +19,14 @@ import time
 
 from cluster import MILLRACE, Proxy, Suite, is_alive, poll, run
 from timing import scaled, setting
-from watched import (GATEWAYS, MONITORS, PATIENCE_S, WORKERS, Clients, Storm, Watched, World,
+from monitored import (GATEWAYS, MONITORS, FAILURE_TIMEOUT_S, WORKERS, Clients, Storm, Monitored, World,
                      expect_not_fooled)
 from world import CHUNKS, SCALES, missing
 
 SEED = int(os.environ.get("SEED", "7"))
 STORM_S = 120
 LIES = 1000000
-MEDIAN_S = PATIENCE_S + 3
+MEDIAN_S = FAILURE_TIMEOUT_S + 3
 
 suite = Suite()
 test = suite.test
@@ -126,7 +126,7 @@ def _(world):
     cluster.expect_clean()
 
 
-@test("a broker that hangs is killed with its keeper, and replaced")
+@test("a broker that hangs is killed with its agent, and replaced")
 def _(world):
     cluster = world.cluster
     since = time.time()
@@ -154,8 +154,8 @@ def _(world):
 
 @test("a leader that sleeps for longer than its lease wakes up as nobody")
 def _(world):
-    timing = {"patience": setting(3), "lease": setting(0.5)}
-    with Watched(world.data, world.cluster.broker_uri(), monitors=timing) as cluster:
+    timing = {"failure_timeout": setting(3), "lease": setting(0.5)}
+    with Monitored(world.data, world.cluster.broker_uri(), monitors=timing) as cluster:
         before, since = cluster.wait_calm(), time.time()
         leader = before[1]
         pid = cluster.pid(leader)
@@ -184,7 +184,7 @@ def _(world):
         leader = cluster.leader()
         cluster.kill(leader)
         cluster.wait_back(before, leader)
-        time.sleep(scaled(PATIENCE_S * 3))
+        time.sleep(scaled(FAILURE_TIMEOUT_S * 3))
         assert cluster.pid(node) is None and cluster.seen(node).state == "stopped"
         assert not [drive for drive in cluster.drives(since) if drive[2] == node]
         if node in WORKERS + GATEWAYS:
@@ -219,7 +219,7 @@ def _(world):
         poll("the port is taken", take, 0.9)
         thief.listen()
         seen = cluster.wait_state("g2", "broken", 60)
-        # It beats for a moment each time before it ends, and is suspected then.
+        # It sends heartbeats for a moment each time before it ends, and is suspected then.
         told = poll("status says so", lambda: next(
             (told for told in [cluster.status_of("g2")] if told["state"] == "broken"), None))
         for problem in (seen.problem, told["problem"]):

@@ -20,9 +20,9 @@ import tempfile
 import hosts
 from cluster import (MILLRACE, RABBIT, SOURCE_DIR, Amqp, Broker, Suite, environment, poll,
                      run, tail, without_history)
-from hosts import Keeper, Network, wait_until
+from hosts import Agent, Network, wait_until
 from timing import scaled, setting
-from watched import BEAT_PERIOD_MAX_S
+from monitored import HEARTBEAT_PERIOD_MAX_S
 from world import CHUNK, difference
 
 suite = Suite()
@@ -126,10 +126,10 @@ class World:
                                             *CHUNK))
         self.network = self.stack.enter_context(Network(self.folder))
         self.hosts = {name: self.network.host(name) for name in [*BROKERS, SPARE]}
-        self.keepers = {}
+        self.agents = {}
         for name, host in self.hosts.items():
-            self.keepers[name] = Keeper(host, self.file, self.folder)
-            self.stack.callback(self.keepers[name].close)
+            self.agents[name] = Agent(host, self.file, self.folder)
+            self.stack.callback(self.agents[name].close)
         members = [self.hosts[name] for name in BROKERS]
         self.brokers = {name: HostBroker(self.hosts[name], members, self.folder / "brokers")
                         for name in BROKERS}
@@ -140,7 +140,7 @@ class World:
         self.write_file()
         self.wait_for_brokers()
         for node, host in NODES.items():
-            self.keepers[host].start(node)
+            self.agents[host].start(node)
         for gateway in ("g1", "g2"):
             wait_until(f"{gateway} is ready", lambda gateway=gateway: "event=connected" in
                        self.log(NODES[gateway], gateway), READY_S)
@@ -184,7 +184,7 @@ class World:
         lines += ["[workers]", *(f"{name} = {address[name]}" for name in ("w1", "w2", "w3"))]
         lines += ["[monitors]", *(f"{name} = {address[name]}:{PORT + 1}"
                                   for name in ("m1", "m2", "m3"))]
-        lines += [f"beat_period = {setting(0.2, BEAT_PERIOD_MAX_S)}", f"patience = {setting(2)}",
+        lines += [f"heartbeat_period = {setting(0.2, HEARTBEAT_PERIOD_MAX_S)}", f"failure_timeout = {setting(2)}",
                   f"lease = {setting(2)}", f"driver_timeout = {setting(10)}"]
         self.file.write_text("\n".join([*lines, *hosts.drivers()]) + "\n")
         run("key", "-c", self.file)
@@ -248,7 +248,7 @@ class World:
     def lose(self, name):
         """The power of a host."""
         self.network.cut(self.hosts[name])
-        self.keepers[name].lose()
+        self.agents[name].lose()
         self.brokers[name].close()
         self.brokers[name].epmd = None
 
@@ -259,7 +259,7 @@ class World:
         self.wait_for_brokers(*(other for other in BROKERS if other != name))
         self.network.heal(self.hosts[name])
         self.brokers[name].start()
-        with self.keepers[name].lock:
+        with self.agents[name].lock:
             self.hosts[name].is_up = True
 
     def lose_during_job(self, name, worker):
@@ -267,27 +267,27 @@ class World:
             self.lose(name)
             assert client.poll() is None, "the job had ended before"
             poll("monitors try to start it where it was", lambda: self.drives(worker) > 0, BACK_S)
-            assert self.keepers[SPARE].start(worker)
+            assert self.agents[SPARE].start(worker)
         assert "event=connected" in self.log(SPARE, worker)
 
     def move_back(self, name, worker):
         """All that belongs on the host runs there again, and the worker nowhere else."""
-        keeper = self.keepers[name]
+        agent = self.agents[name]
         self.bring_back(name)
         others = [node for node, host in NODES.items() if host == name and node != worker]
         for node in others:
-            poll(f"{node} is back", lambda node=node: keeper.runs(node), BACK_S)
+            poll(f"{node} is back", lambda node=node: agent.runs(node), BACK_S)
         self.wait_for_brokers()
-        assert not keeper.runs(worker), f"{worker} was started while it ran elsewhere"
-        self.keepers[SPARE].kill(worker)
-        poll(f"{worker} is back", lambda: keeper.runs(worker), BACK_S)
+        assert not agent.runs(worker), f"{worker} was started while it ran elsewhere"
+        self.agents[SPARE].kill(worker)
+        poll(f"{worker} is back", lambda: agent.runs(worker), BACK_S)
         with self.job():
             pass
 
     def state(self):
         parts = []
         for node, host in [*NODES.items(), ("w1", SPARE), ("w3", SPARE)]:
-            parts += [f"--- {node} on {host}: {self.keepers[host].pid(node)}",
+            parts += [f"--- {node} on {host}: {self.agents[host].pid(node)}",
                       tail(self.hosts[host].disk / node / "log", 12),
                       tail(self.folder / f"{node}.stderr", 4)]
         return "\n".join(parts)

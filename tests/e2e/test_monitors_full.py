@@ -21,7 +21,7 @@ import tempfile
 from cluster import (MILLRACE, WAIT_S, Proxy, Suite, environment, free_ports, is_alive, poll, run, tail,
                      without_history)
 from timing import scaled, setting
-from watched import BEAT_PERIOD_MAX_S, READY_S
+from monitored import HEARTBEAT_PERIOD_MAX_S, READY_S
 from world import CHUNK, CHUNKS, RABBIT, difference
 
 suite = Suite()
@@ -30,7 +30,7 @@ test = suite.test
 WORKERS = ["w1", "w2", "w3"]
 GATEWAYS = ["g1", "g2"]
 MONITORS = ["m1", "m2", "m3"]
-NODES = ["broker/keeper", *GATEWAYS, *WORKERS, *MONITORS]
+NODES = ["broker/supervisor", *GATEWAYS, *WORKERS, *MONITORS]
 BACK_S = 40
 
 
@@ -62,8 +62,8 @@ class World:
         lines += [f"{name} = 127.0.0.1:{self.ports[name]}" for name in GATEWAYS]
         lines += ["[workers]", f"count = {len(WORKERS)}", "[monitors]"]
         lines += [f"{name} = 127.0.0.1:{self.ports[name]}" for name in MONITORS]
-        lines += [f"beat_period = {setting(0.1, BEAT_PERIOD_MAX_S)}", f"patience = {setting(1)}",
-                  f"hang_timeout = {setting(5)}", f"lease = {setting(1)}"]
+        lines += [f"heartbeat_period = {setting(0.1, HEARTBEAT_PERIOD_MAX_S)}", f"failure_timeout = {setting(1)}",
+                  f"stall_timeout = {setting(5)}", f"lease = {setting(1)}"]
         self.file.write_text("\n".join(lines) + "\n")
         self.movies = self.folder / "movies"
         run("gen", "movies", self.movies, "--scale", "0.01")
@@ -195,7 +195,7 @@ def _(world):
 def _(world):
     before = world.heal("w1", "g1")
     after = world.pids()
-    for node in ("g2", "w2", "w3", *MONITORS, "broker/keeper"):
+    for node in ("g2", "w2", "w3", *MONITORS, "broker/supervisor"):
         assert after[node] == before[node], f"{node} was started again"
     assert sorted(order[1] for order in world.orders()) == ["g1", "w1"], world.orders()
 
@@ -218,16 +218,16 @@ def _(world):
     world.heal(*WORKERS)
 
 
-@test("the keeper of the broker is killed, and the broker with it")
+@test("the agent of the broker is killed, and the broker with it")
 def _(world):
-    before = world.heal("broker/keeper")
+    before = world.heal("broker/supervisor")
     poll("RabbitMQ ended too", lambda: not is_alive(before["broker"]), BACK_S)
 
 
 @test("the broker itself is killed", full=True)
 def _(world):
     before = world.heal("broker")
-    world.wait_back(before, "broker/keeper")
+    world.wait_back(before, "broker/supervisor")
 
 
 @test("all monitors are killed at once, and come back")
@@ -237,7 +237,7 @@ def _(world):
     world.wait_back(before, *MONITORS)
     assert "no monitor is left" in world.said("err")
     after = world.pids()
-    for node in (*WORKERS, *GATEWAYS, "broker/keeper"):
+    for node in (*WORKERS, *GATEWAYS, "broker/supervisor"):
         assert after[node] == before[node], f"{node} was started again"
 
 

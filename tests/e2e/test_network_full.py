@@ -2,7 +2,7 @@
 """Monitors on hosts of their own, and a network that fails: one leader acts at a time.
 
 Method: four hosts in namespaces, three with a monitor each, the fourth with broker, gateways and
-workers; `driver = command` asks each host's keeper, over that same network. Monitors are cut off, or
+workers; `driver = command` asks each host's agent, over that same network. Monitors are cut off, or
 only heard or only hearing, while a job runs and a worker is killed. The logs of the monitors must
 show that at no time two of them were leaders, and that whoever ordered something was the leader
 then; the worker must come back, and the answer must be that of one process. Prints TAP; words on the
@@ -20,9 +20,9 @@ import time
 
 import hosts
 from cluster import MILLRACE, RABBIT, Suite, environment, poll, run, tail, without_history
-from hosts import Keeper, Network, wait_until
+from hosts import Agent, Network, wait_until
 from timing import scaled, setting
-from watched import BEAT_PERIOD_MAX_S
+from monitored import HEARTBEAT_PERIOD_MAX_S
 from world import CHUNK, difference
 
 suite = Suite()
@@ -69,14 +69,14 @@ class World:
         self.hosts = {name: self.network.host(name) for name in "abcd"}
         self.home = self.hosts["d"]
         self.write_file()
-        self.keepers = {}
+        self.agents = {}
         for name, host in self.hosts.items():
-            self.keepers[name] = Keeper(host, self.file, self.folder)
-            self.stack.callback(self.keepers[name].close)
+            self.agents[name] = Agent(host, self.file, self.folder)
+            self.stack.callback(self.agents[name].close)
         for node in OTHERS:
-            self.keepers["d"].start(node)
+            self.agents["d"].start(node)
         for node, host in MONITORS.items():
-            self.keepers[host].start(node)
+            self.agents[host].start(node)
         for gateway in ("g1", "g2"):
             wait_until(f"{gateway} is ready", lambda gateway=gateway: "event=connected" in
                        self.log("d", gateway), READY_S)
@@ -91,7 +91,7 @@ class World:
         lines += [f"w{number} = {home}" for number in (1, 2, 3)]
         lines += ["[monitors]"]
         lines += [f"{node} = {self.hosts[host].address}:{PORT}" for node, host in MONITORS.items()]
-        lines += [f"beat_period = {setting(0.1, BEAT_PERIOD_MAX_S)}", f"patience = {setting(1)}",
+        lines += [f"heartbeat_period = {setting(0.1, HEARTBEAT_PERIOD_MAX_S)}", f"failure_timeout = {setting(1)}",
                   f"lease = {setting(1)}", f"driver_timeout = {setting(10)}"]
         self.file.write_text("\n".join([*lines, *hosts.drivers()]) + "\n")
         run("key", "-c", self.file)
@@ -131,7 +131,7 @@ class World:
         """All are up and one leads; gives its name."""
         for node, host in {**MONITORS, **{name: "d" for name in OTHERS}}.items():
             wait_until(f"{node} runs", lambda node=node, host=host:
-                       self.keepers[host].runs(node), BACK_S)
+                       self.agents[host].runs(node), BACK_S)
         return poll("there is one leader", self.leader, BACK_S)[0]
 
     def drives(self):
@@ -183,11 +183,11 @@ class World:
 
     def lose_worker(self, node):
         """Killed; the monitors must have it started again."""
-        keeper = self.keepers["d"]
-        before = keeper.pid(node)
-        with keeper.lock:
-            keeper.end(node)
-        poll(f"{node} is back", lambda: keeper.pid(node) not in (None, before), BACK_S)
+        agent = self.agents["d"]
+        before = agent.pid(node)
+        with agent.lock:
+            agent.end(node)
+        poll(f"{node} is back", lambda: agent.pid(node) not in (None, before), BACK_S)
 
     def during(self, host, disturb, has_new_leader, worker):
         """A worker is lost while the network is disturbed at a host, which is then healed."""
@@ -217,8 +217,8 @@ class World:
         parts = [f"{begin} {end} {node} {term}" for begin, end, node, term in self.reigns()]
         parts += [str(drive) for drive in self.drives()[-20:]]
         for node, host in {**MONITORS, **{name: "d" for name in OTHERS}}.items():
-            folder = "broker/keeper" if node == "broker" else node
-            parts += [f"--- {node}: {self.keepers[host].pid(node)}",
+            folder = "broker/supervisor" if node == "broker" else node
+            parts += [f"--- {node}: {self.agents[host].pid(node)}",
                       tail(self.hosts[host].disk / folder / "log", 12),
                       tail(self.folder / f"{node}.stderr", 4)]
         return "\n".join(parts)
@@ -271,8 +271,8 @@ def _(world):
         world.network.cut(world.hosts[host])
     poll("nobody leads", lambda: all(end for _, end, _, _ in world.reigns()), BACK_S)
     drives = len([drive for drive in world.drives() if drive[3] in OTHERS])
-    with world.keepers["d"].lock:
-        world.keepers["d"].end("w3")
+    with world.agents["d"].lock:
+        world.agents["d"].end("w3")
     time.sleep(scaled(4))
     after = [drive for drive in world.drives() if drive[3] in OTHERS]
     assert len(after) == drives, after[drives:]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an operator of a watched cluster sees and does: status, timelines, stop, chaos.
+"""What an operator of a monitored cluster sees and does: status, timelines, stop, chaos.
 
 Method: one cluster with monitors on this host, as in test_monitors_full.py. Nodes are killed by `chaos`,
 stopped by `stop`; what `status` and `jobs` tell of it must be so. Prints TAP; words on the command
@@ -55,7 +55,7 @@ def start(world, role, name):
     """A node, as by hand."""
     with open(world.folder / "err", "ab") as err:
         return subprocess.Popen(
-            [MILLRACE, role, "-c", world.file.name, "-n", name, "--leash", "data"], stdout=err,
+            [MILLRACE, role, "-c", world.file.name, "-n", name, "--exit-with-supervisor", "data"], stdout=err,
             stderr=err, stdin=subprocess.DEVNULL, cwd=world.folder, env=environment())
 
 
@@ -119,7 +119,7 @@ def _(world):
     call(world, "stop", "-c", world.file.name, "w3", "m1")
     assert world.pid("w3") is None and world.pid("m1") is None
     poll("it is told", lambda: states(world)["w3"] == states(world)["m1"] == "stopped", BACK_S)
-    time.sleep(scaled(3))  # Longer than patience.
+    time.sleep(scaled(3))  # Longer than the failure timeout.
     assert world.pid("w3") is None and world.pid("m1") is None, "somebody started it"
     out = call(world, "chaos", "-c", world.file.name, "--kill", "w3", code=1)
     assert "w3 is stopped on purpose: spared" in out and "w3 was to be disturbed" in out, out

@@ -24,7 +24,7 @@ MUTATIONS = {
     "holds-chunk": "mixed",
     "has-no-lease": "mixed",
     "never-doubles": "slow-maps",
-    "sends-one-marker": "slow-maps",
+    "sends-one-barrier": "slow-maps",
 }
 MUTATION_SEEDS = "1..5000"
 WATCH_MUTATIONS = ["no-lease", "votes-at-once", "no-term", "obeys-any", "orders-any"]

@@ -74,7 +74,7 @@ class Folder:
                 "--temp-dir", str(self.temp), "--threads", "2", *map(str, more)]
 
     def run(self, query, *more, limit=None, **options):
-        """(answer, books' history, peak of memory in bytes, exit code, stderr)"""
+        """(answer, audit' history, peak of memory in bytes, exit code, stderr)"""
         words = self.words(query, "--format", "json", "--audit", "full", *more)
         if limit is not None:
             words += ["--memory-limit", str(limit)]

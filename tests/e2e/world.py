@@ -1,7 +1,7 @@
 """world.py - what the suites of the cluster share: one cluster, data, and the answers to expect.
 
 Jobs are cut into some 130 small chunks and let through slowly enough that there is a middle of
-them. The answer of a cluster must be that of one process, byte for byte, books included.
+them. The answer of a cluster must be that of one process, byte for byte, audit included.
 """
 import contextlib
 import os
@@ -16,12 +16,12 @@ from cluster import MILLRACE, RABBIT, Cluster, Proxy, run, without_history
 CHUNK = ("--chunk-size", "64K")
 SCALES = {"movies": 0.01, "coffee": 0.004, "memes": 0.01}
 KEYS = {"sync_period": "100ms", "window": 16}
-BY_SHARDS = ("--side-table-limit", "1")  # No table is small enough to be copied for a join.
+BY_SHARDS = ("--broadcast-limit", "1")  # No table is small enough to be copied for a join.
 
 # Requests at which something may be made to happen.
 CHUNKS = r"/chunks/"
 RESULTS = r"/results/q"
-BOOKS = r"/results/\.books"
+AUDIT = r"/results/\.audit"
 
 ROWS_TABLES = """CREATE TABLE ratings (userId INT NOT NULL, movieId INT NOT NULL,
     rating DECIMAL(6,3) NOT NULL, timestamp INT NOT NULL) FROM 'ratings.csv';
@@ -245,7 +245,7 @@ def expect_rows(got, expected):
 
 
 def crash_with_many_rows(world, nodes, words):
-    """At least one of the nodes must die; those that have only books to give don't."""
+    """At least one of the nodes must die; those that have only audit to give don't."""
     cluster = world.cluster
     before = cluster.deaths()
     for name in nodes:

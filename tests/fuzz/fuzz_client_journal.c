@@ -37,8 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (header_size > size) header_size = size;
     struct buf bytes = {0};
     struct arena arena = {0};
-    struct journal_record record = {0};
-    struct journal_extent extent = {0};
+    struct client_journal_record record = {0};
+    struct client_journal_extent extent = {0};
     struct error err = {.text = ""};
     buf_put_u64(&bytes, JOURNAL_MARK);
     buf_put_u64(&bytes, header_size);
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     put_records(&bytes, data + header_size, size - header_size);
     ASSERT(!bytes.failed);
     struct text text = {(const char *)bytes.bytes, (uint32_t)bytes.size};
-    status code = journal_parse(text, &arena, &record, &extent, &err);
+    status code = client_journal_parse(text, &arena, &record, &extent, &err);
     ASSERT(code == STATUS_OK || code == STATUS_CORRUPT);
     if (code == STATUS_OK) {
         ASSERT(extent.byte_count <= bytes.size);

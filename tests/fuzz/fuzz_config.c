@@ -35,7 +35,7 @@ static void check_config(const struct cluster_config *config)
     ASSERT((config->tls_certificate == NULL) == (config->tls_key == NULL));
     ASSERT((config->broker_certificate == NULL) == (config->broker_key == NULL));
     ASSERT(config->token == NULL || config->token_file == NULL);
-    ASSERT(config->patience_ms >= 4 * config->beat_period_ms);
+    ASSERT(config->failure_timeout_ms >= 4 * config->heartbeat_period_ms);
     ASSERT((config->start_command != NULL) == (config->driver == CONFIG_DRIVER_COMMAND));
     ASSERT((config->kill_command != NULL) == (config->driver == CONFIG_DRIVER_COMMAND));
     ASSERT(config->docker_socket[0] != '\0');

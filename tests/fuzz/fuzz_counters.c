@@ -1,6 +1,6 @@
-/* fuzz_counters.c - any bytes are an account of a plan, or are refused.
+/* fuzz_counters.c - any bytes are counters of a plan, or are refused.
  *
- * Goal: adding reads nothing past the bytes and writes nothing outside the account. What was added
+ * Goal: adding reads nothing past the bytes and writes nothing outside the counters. What was added
  * and is encoded has the same bytes however often it goes around, unless nothing was read of a
  * table: then its lines are left out.
  */
@@ -39,42 +39,43 @@ static const struct plan *the_plan(void)
     return plan;
 }
 
-static struct account new_account(const struct plan *plan, struct arena *arena)
+static struct counters new_counters(const struct plan *plan, struct arena *arena)
 {
-    struct account account;
-    bool fits = account_init(&account, plan, arena);
+    struct counters counters;
+    bool fits = counters_init(&counters, plan, arena);
     ASSERT(fits);
-    return account;
+    return counters;
 }
 
-static void add_text(struct account *account, const struct plan *plan, const struct buf *bytes)
+static void add_text(struct counters *counters, const struct plan *plan, const struct buf *bytes)
 {
     struct error err;
     struct text text = {(const char *)bytes->bytes, (uint32_t)bytes->size};
-    ASSERT(account_add(account, plan, text, &err) == STATUS_OK);
+    ASSERT(counters_add(counters, plan, text, &err) == STATUS_OK);
 }
 
-/* Both ways of putting accounts together give the same. */
-static void check_sums(const struct account *account, const struct plan *plan, struct arena *arena)
+/* Both ways of putting counters together give the same. */
+static void check_sums(const struct counters *counters, const struct plan *plan,
+                       struct arena *arena)
 {
-    struct account decoded = new_account(plan, arena);
-    struct account added = new_account(plan, arena);
+    struct counters decoded = new_counters(plan, arena);
+    struct counters added = new_counters(plan, arena);
     struct buf once = {0};
     struct buf again = {0};
-    account_encode(account, plan, &once);
+    counters_encode(counters, plan, &once);
     add_text(&decoded, plan, &once);
-    account_encode(&decoded, plan, &again);
+    counters_encode(&decoded, plan, &again);
     ASSERT(!once.failed && !again.failed);
     ASSERT(once.size == again.size);
     ASSERT(once.size == 0 || memcmp(once.bytes, again.bytes, once.size) == 0);
 
     add_text(&added, plan, &once);
     add_text(&added, plan, &once);
-    account_merge(&decoded, plan, &decoded);
+    counters_merge(&decoded, plan, &decoded);
     buf_reset(&once);
     buf_reset(&again);
-    account_encode(&added, plan, &once);
-    account_encode(&decoded, plan, &again);
+    counters_encode(&added, plan, &once);
+    counters_encode(&decoded, plan, &again);
     ASSERT(!once.failed && !again.failed);
     ASSERT(once.size == again.size);
     ASSERT(once.size == 0 || memcmp(once.bytes, again.bytes, once.size) == 0);
@@ -86,13 +87,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct plan *plan = the_plan();
     struct arena arena = {0};
-    struct account account = new_account(plan, &arena);
+    struct counters counters = new_counters(plan, &arena);
     struct error err = {.text = ""};
     struct text text = {(const char *)data, (uint32_t)size};
-    status code = account_add(&account, plan, text, &err);
+    status code = counters_add(&counters, plan, text, &err);
     ASSERT(code == STATUS_OK || code == STATUS_CORRUPT);
     if (code == STATUS_OK) {
-        check_sums(&account, plan, &arena);
+        check_sums(&counters, plan, &arena);
     } else {
         ASSERT(err.text[0] != '\0');
     }

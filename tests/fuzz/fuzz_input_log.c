@@ -13,31 +13,32 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_record(const unsigned char *bytes, struct log_record record, uint64_t position)
+static void check_record(const unsigned char *bytes, struct input_log_record record,
+                         uint64_t position)
 {
-    unsigned char header[LOG_HEADER_SIZE];
-    struct log_record other;
+    unsigned char header[INPUT_LOG_HEADER_SIZE];
+    struct input_log_record other;
     ASSERT(record.size > 0);
-    ASSERT(record.payload == bytes + LOG_HEADER_SIZE);
-    ASSERT(record.whole_size == log_record_size(record.size));
-    log_header_write(record.payload, record.size, position, header);
+    ASSERT(record.payload == bytes + INPUT_LOG_HEADER_SIZE);
+    ASSERT(record.whole_size == input_log_record_size(record.size));
+    input_log_header_write(record.payload, record.size, position, header);
     ASSERT(memcmp(header, bytes, sizeof header) == 0);
-    ASSERT(!log_record_parse(bytes, record.whole_size, position + LOG_ALIGN, &other));
-    ASSERT(!log_record_parse(bytes, record.whole_size - 1, position, &other));
+    ASSERT(!input_log_record_parse(bytes, record.whole_size, position + LOG_ALIGN, &other));
+    ASSERT(!input_log_record_parse(bytes, record.whole_size - 1, position, &other));
 }
 
 /* The fuzzer can't guess a checksum, so any bytes are also written as a payload. */
 static void check_written(const uint8_t *data, size_t size)
 {
-    size_t whole_size = (size_t)log_record_size((uint32_t)size);
+    size_t whole_size = (size_t)input_log_record_size((uint32_t)size);
     unsigned char *bytes = memory_alloc(NULL, whole_size);
-    struct log_record record;
+    struct input_log_record record;
     uint64_t position = (uint64_t)data[0] * LOG_ALIGN;
     ASSERT(bytes != NULL);
     memset(bytes, 0, whole_size);
-    memcpy(bytes + LOG_HEADER_SIZE, data, size);
-    log_header_write(data, (uint32_t)size, position, bytes);
-    ASSERT(log_record_parse(bytes, whole_size, position, &record));
+    memcpy(bytes + INPUT_LOG_HEADER_SIZE, data, size);
+    input_log_header_write(data, (uint32_t)size, position, bytes);
+    ASSERT(input_log_record_parse(bytes, whole_size, position, &record));
     ASSERT(record.size == size);
     check_record(bytes, record, position);
     memory_free(NULL, bytes, whole_size);
@@ -50,8 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ASSERT(bytes != NULL);
     memcpy(bytes, data, size);
     size_t position = 0;
-    struct log_record record;
-    while (log_record_parse(bytes + position, size - position, position, &record)) {
+    struct input_log_record record;
+    while (input_log_record_parse(bytes + position, size - position, position, &record)) {
         ASSERT(record.whole_size <= size - position);
         check_record(bytes + position, record, position);
         position += record.whole_size;

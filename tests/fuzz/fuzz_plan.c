@@ -78,7 +78,7 @@ static void check_pipeline(const struct plan *plan, const struct pipeline *pipel
     ASSERT(pipeline->target_input < plan->folds[pipeline->target].input_count);
     for (uint32_t i = 0; i < pipeline->op_count; i++) {
         const struct op *op = &pipeline->ops[i];
-        if (op->kind == OP_PROBE) ASSERT(plan->folds[op->side].is_side);
+        if (op->kind == OP_PROBE) ASSERT(plan->folds[op->side].is_build_side);
     }
     /* A pattern that is no regular expression is found here. */
     status code = pipeline_run_create(pipeline, &finished, 1, NULL, &run, &err);

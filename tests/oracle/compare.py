@@ -3,7 +3,7 @@
 
     python3 compare.py ORACLE_JSON MILLRACE_JSON
 
-Rows are compared byte for byte, columns by position; of the books, files, bytes, records, kept,
+Rows are compared byte for byte, columns by position; of the audit, files, bytes, records, kept,
 dropped and nulled of every table. Prints each difference, and exits with 1 if there is any.
 """
 import json
@@ -65,7 +65,7 @@ class Comparison:
                     f"{place} column {position}: {show(value)} is no JSON of type {kind}"
                 )
 
-    def books(self, oracle, millrace):
+    def audit(self, oracle, millrace):
         self.check("tables", sorted(oracle), sorted(millrace))
         for name in sorted(oracle.keys() & millrace.keys()):
             for count in COUNTS:
@@ -95,7 +95,7 @@ def compare(oracle, millrace):
     audit = millrace.get("audit", {})
     comparison.check("audit balanced", True, audit.get("balanced", ABSENT))
     comparison.queries(oracle["queries"], millrace["queries"])
-    comparison.books(oracle["tables"], audit.get("tables", {}))
+    comparison.audit(oracle["tables"], audit.get("tables", {}))
     return comparison.differences
 
 

@@ -55,19 +55,19 @@ def q2(tables, parameters):
 
 
 def q3(tables, parameters):
-    moods = {}
+    by_label = {}
     for post, _, sentiment in _comments(tables):
         if sentiment is not None:
-            units, count = moods.get(post, (0, 0))
-            moods[post] = (units + double_units(sentiment), count + 1)
+            units, count = by_label.get(post, (0, 0))
+            by_label[post] = (units + double_units(sentiment), count + 1)
     # A post that is there twice meets each of its comments twice, and the sum is rounded but once.
     copies = {}
     for post, _, url in tables["posts"]:
-        if url is not None and post in moods:
+        if url is not None and post in by_label:
             copies[(post, url)] = copies.get((post, url), 0) + 1
     averages = []
     for (post, url), times in copies.items():
-        units, count = moods[post]
+        units, count = by_label[post]
         averages.append((-average_double(units * times, count * times), post, url))
     return [
         [format_text(post), format_text(url), format_double(-negative)]

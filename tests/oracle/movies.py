@@ -115,27 +115,27 @@ def q4(tables, parameters):
     return [[format_text(name), format_int(count)] for name, count in best[: parameters["top"]]]
 
 
-def _returns_by_mood(films):
-    moods = {}
+def _returns_by_sentiment(films):
+    by_label = {}
     for film in films:
         if film.budget != 0 and film.revenue != 0:
             label = sentiment(film.overview)
-            units, count = moods.get(label, (0, 0))
+            units, count = by_label.get(label, (0, 0))
             units += double_units(float(film.revenue) / float(film.budget))
-            moods[label] = (units, count + 1)
+            by_label[label] = (units, count + 1)
     return [
         [format_text(label), format_double(average_double(units, count)), format_int(count)]
-        for label, (units, count) in sorted(moods.items())
+        for label, (units, count) in sorted(by_label.items())
     ]
 
 
 def q5(tables, parameters):
-    return _returns_by_mood(_films(tables))
+    return _returns_by_sentiment(_films(tables))
 
 
 def q5b(tables, parameters):
     films = _films_of(tables, parameters["us_country"], parameters["since"])
-    return _returns_by_mood(
+    return _returns_by_sentiment(
         film for film in films if film.original_language == parameters["language"]
     )
 

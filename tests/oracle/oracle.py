@@ -56,16 +56,16 @@ def answer(analysis, data_dir, query_names=None, settings=()):
     parameters = choose_parameters(queries, settings)
     needed = {table for _, reads, _, _ in queries.values() for table in reads}
     rows = {}
-    books = {}
+    audit = {}
     for table in module.TABLES:
         if table.name in needed:
             rows[table.name], book = tables.read_table(table, data_dir)
-            books[table.name] = book.as_json()
+            audit[table.name] = book.as_json()
     results = {
         name: {"columns": columns, "rows": function(rows, parameters[name])}
         for name, (function, _, columns, _) in queries.items()
     }
-    return {"queries": results, "tables": books}
+    return {"queries": results, "tables": audit}
 
 
 def main():

@@ -1,4 +1,4 @@
-"""The mood of a text, by the model in src/engine/exec/expr/sentiment.model.
+"""The sentiment of a text, by the model in src/engine/exec/expr/sentiment.model.
 
 The rules are those of README.md: what the words of a text are, how they and their pairs are hashed,
 and how the file holds a weight for some of the hashes. Written plainly, to be compared with.

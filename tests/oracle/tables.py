@@ -1,4 +1,4 @@
-"""Tables: which files they are, what is kept of each record, and the books about the rest."""
+"""Tables: which files they are, what is kept of each record, and the audit about the rest."""
 import fnmatch
 import os
 

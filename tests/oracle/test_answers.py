@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""test_answers.py - millrace's answers and books are those of the oracle, on every data set.
+"""test_answers.py - millrace's answers and audit are those of the oracle, on every data set.
 
 Goal: a second implementation, written from the rules alone, finds what our own tests repeat as a
 mistake. Method: the sets in dirty/, those that make_dirty.py writes, and generated ones, each with
-one thread and with several; rows are compared byte for byte, the books number by number. With
+one thread and with several; rows are compared byte for byte, the audit number by number. With
 TEST_FULL=1 there are many more random sets.
 
     MILLRACE=build/release/millrace python3 tests/oracle/test_answers.py

@@ -3,7 +3,7 @@
 
 Goal: a difference between millrace and the oracle should be a question about the rules, not about
 the oracle. Method: the reader is compared with a state machine that looks at one byte at a time,
-on every short text over the bytes that matter; values, lists and books by tables of cases; the
+on every short text over the bytes that matter; values, lists and audit by tables of cases; the
 data sets in dirty/ are read whole, and the comparison must find each change made to an answer.
 
     python3 tests/oracle/test_oracle.py
@@ -353,7 +353,7 @@ class Whole(unittest.TestCase):
             change(other)
             return compare.compare(answer, other)
 
-        books = lambda other: other["audit"]["tables"]["transactions"]
+        audit = lambda other: other["audit"]["tables"]["transactions"]
         changes = [
             lambda other: other["queries"]["q1"]["rows"][1].__setitem__(1, "75.0"),
             lambda other: other["queries"]["q1"]["rows"].pop(),
@@ -361,9 +361,9 @@ class Whole(unittest.TestCase):
             lambda other: other["queries"].pop("q3"),
             lambda other: other["audit"].__setitem__("balanced", False),
             lambda other: other["audit"]["tables"].pop("users"),
-            lambda other: books(other).__setitem__("records", 1),
-            lambda other: books(other)["dropped"].pop(),
-            lambda other: books(other)["nulled"][0].__setitem__("first", "elsewhere:1"),
+            lambda other: audit(other).__setitem__("records", 1),
+            lambda other: audit(other)["dropped"].pop(),
+            lambda other: audit(other)["nulled"][0].__setitem__("first", "elsewhere:1"),
         ]
         for change in changes:
             self.assertTrue(changed(change))

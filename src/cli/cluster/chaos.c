@@ -113,9 +113,9 @@ void chaos_draw(struct chaos_pool *pool, struct random *random)
     }
 }
 
-bool chaos_is_reborn(struct chaos_death death, const struct watched *seen, uint64_t asked_ms)
+bool chaos_is_reborn(struct chaos_death death, const struct monitored *seen, uint64_t asked_ms)
 {
-    if (seen->state != WATCH_UP || seen->incarnation == 0) return false;
+    if (seen->state != HEALTH_UP || seen->incarnation == 0) return false;
     if (seen->incarnation == death.incarnation) return false;
     return asked_ms > death.ended_ms + MARGIN_MS + seen->silent_ms;
 }

@@ -42,7 +42,7 @@ bool chaos_is_spelled(const char *list, const char *name);
 MUST_USE status chaos_check_names(const struct cluster_nodes *nodes, const char *list,
                                   struct arena *arena, struct error *err);
 
-/* A life that was ended: the last that was known of, and when it was over by our clock. */
+/* A incarnation that was ended: the last that was known of, and when it was over by our clock. */
 struct chaos_death {
     uint64_t incarnation;
     uint64_t ended_ms;
@@ -50,7 +50,7 @@ struct chaos_death {
 /* Whether the node lives again, by what monitors say who were asked at `asked_ms`: as another than
  * the one before, and heard of since. One that was started again between the last look and the kill
  * is as dead, and not the one that was known. */
-bool chaos_is_reborn(struct chaos_death death, const struct watched *seen, uint64_t asked_ms);
+bool chaos_is_reborn(struct chaos_death death, const struct monitored *seen, uint64_t asked_ms);
 
 /* Of times that it sorts: median, 99 % and the longest; zeros of none. */
 struct chaos_times {

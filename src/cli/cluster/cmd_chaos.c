@@ -1,8 +1,8 @@
 /* cmd_chaos.c - `millrace chaos`: kills nodes on purpose, and looks on how they come back.
  *
  * One loop: draw victims when it is time, disturb them by the cluster's driver, and ask the
- * monitors until each has a new life. With --verify a child submits a job meanwhile and compares
- * its answer with one that is computed here.
+ * monitors until each has a new incarnation. With --verify a child submits a job meanwhile and
+ * compares its answer with one that is computed here.
  *
  * The monitors are told before a kill, for the timeline of jobs; they don't act on it. Whatever was
  * paused is resumed before this ends, however it ends.
@@ -70,7 +70,7 @@ static const struct option_spec chaos_options[CHAOS_OPTIONS] = {
     [CHAOS_STOP] = {"stop", NULL, "stop them as SIGSTOP does, instead of killing", false, 0},
     [CHAOS_STOP_FOR] = {"stop-for", "S",
                         "and let them go on after so many seconds; default: "
-                        "longer than the monitors' patience",
+                        "longer than the monitors' failure_timeout",
                         false, 0},
     [CHAOS_VERIFY] = {"verify", NULL, "meanwhile answer ANALYSIS over DATA_DIR, and compare", false,
                       0},
@@ -106,7 +106,7 @@ struct victim {
     uint64_t at_ms; /* When it was disturbed. */
     bool is_paused;
     uint64_t resume_ms;
-    struct watched seen; /* As monitors last told; incarnation 0: never. */
+    struct monitored seen; /* As monitors last told; incarnation 0: never. */
 };
 
 struct chaos {
@@ -209,7 +209,7 @@ static status read_options(struct chaos *chaos, const struct options *options, s
     }
     chaos->every_ms = chaos->verifies ? VERIFY_EVERY_MS : 0;
     chaos->pauses = options_value(options, CHAOS_STOP) != NULL;
-    chaos->pause_ms = (uint64_t)chaos->config.patience_ms * 2 + 1000;
+    chaos->pause_ms = (uint64_t)chaos->config.failure_timeout_ms * 2 + 1000;
     TRY(read_wish(options, &wish, err));
     TRY(read_seconds(options, CHAOS_EVERY, &chaos->every_ms, err));
     TRY(read_seconds(options, CHAOS_FOR, &chaos->for_ms, err));
@@ -262,8 +262,8 @@ static status look(struct chaos *chaos, uint32_t timeout_ms, struct error *err)
 /* A paused one that was let go on before anybody missed it is the same as before. */
 static bool is_back(const struct chaos *chaos, const struct victim *victim)
 {
-    const struct watched *seen = &victim->seen;
-    if (seen->state != WATCH_UP || victim->is_paused) return false;
+    const struct monitored *seen = &victim->seen;
+    if (seen->state != HEALTH_UP || victim->is_paused) return false;
     if (chaos_is_reborn(victim->death, seen, chaos->asked_ms)) return true;
     return seen->incarnation == victim->death.incarnation && victim->resume_ms != 0 &&
            clock_ms() - victim->resume_ms > 1000 && seen->silent_ms < 1000;
@@ -297,9 +297,9 @@ static bool is_last_monitor(const struct chaos *chaos, uint32_t node)
     if (chaos->nodes.items[node].role != NODE_MONITOR) return false;
     for (uint32_t i = 0; i < chaos->nodes.count; i++) {
         const struct victim *other = &chaos->victims[i];
-        bool lives = chaos->nodes.items[i].role == NODE_MONITOR && !other->is_awaited &&
-                     other->seen.state == WATCH_UP;
-        if (lives && i != node) return false;
+        bool incarnations = chaos->nodes.items[i].role == NODE_MONITOR && !other->is_awaited &&
+                            other->seen.state == HEALTH_UP;
+        if (incarnations && i != node) return false;
     }
     return true;
 }
@@ -317,10 +317,10 @@ static bool is_fair_game(struct chaos *chaos, uint32_t index)
 {
     struct victim *victim = &chaos->victims[index];
     bool is_last = !victim->is_named && is_last_monitor(chaos, index);
-    const char *why = victim->is_awaited                    ? "not back yet"
-                      : victim->seen.state == WATCH_STOPPED ? "stopped on purpose"
-                      : is_last                             ? "the last monitor that lives"
-                                                            : NULL;
+    const char *why = victim->is_awaited                     ? "not back yet"
+                      : victim->seen.state == HEALTH_STOPPED ? "stopped on purpose"
+                      : is_last                              ? "the last monitor that lives"
+                                                             : NULL;
     if (why == NULL) return true;
     victim->was_spared = true;
     say("%s is %s: spared", chaos->nodes.items[index].name, why);
@@ -466,8 +466,8 @@ static void await_all(struct chaos *chaos)
     }
     for (uint32_t i = 0; i < chaos->nodes.count; i++) {
         if (!chaos->victims[i].is_awaited) continue;
-        const struct watched *seen = &chaos->victims[i].seen;
-        say("%s is not back: %s%s%s", chaos->nodes.items[i].name, watch_state_names[seen->state],
+        const struct monitored *seen = &chaos->victims[i].seen;
+        say("%s is not back: %s%s%s", chaos->nodes.items[i].name, health_names[seen->state],
             seen->problem[0] != '\0' ? ", " : "", seen->problem);
     }
 }

@@ -1,6 +1,6 @@
 /* cmd_health.c - `millrace health`: whether a node on this host runs, for supervisors that ask.
  *
- * Monitors never use it: they believe beats only.
+ * Monitors never use it: they believe heartbeats only.
  */
 #include <stdlib.h>
 

@@ -20,21 +20,30 @@
 #include "cluster/supervise/monitor_node.h"
 #include "cluster/node/worker_node.h"
 
-enum { OPTION_CONFIG, OPTION_NAME, OPTION_LOG_LEVEL, OPTION_LEASH, OPTION_BROKER, OPTIONS };
+enum {
+    OPTION_CONFIG,
+    OPTION_NAME,
+    OPTION_LOG_LEVEL,
+    OPTION_EXIT_WITH_SUPERVISOR,
+    OPTION_BROKER,
+    OPTIONS
+};
 
 /* Monitors and brokers have no use for a broker: they take all but the last. */
 static const struct option_spec node_options_given[OPTIONS] = {
     [OPTION_CONFIG] = CLUSTER_FILE_OPTION_SPEC,
     [OPTION_NAME] = {"name", "NAME", "which of the nodes in the file to be", false, 'n'},
     [OPTION_LOG_LEVEL] = LOG_LEVEL_OPTION_SPEC,
-    [OPTION_LEASH] = {"leash", "DIR", "end when nobody holds DIR/lock any more, as `up` does",
-                      false, 0},
+    [OPTION_EXIT_WITH_SUPERVISOR] = {"exit-with-supervisor", "DIR",
+                                     "end when nobody holds DIR/lock any more, as `up` does", false,
+                                     0},
     [OPTION_BROKER] = {"broker", "URI", "amqp://user:password@host:port, instead of the file's",
                        false, 0},
 };
 
 #define NODE_ABOUT                                                                                 \
-    "Runs until SIGTERM or Ctrl-C: then what is in hand is finished, and the exit code is 0; a\n"  \
+    "Runs until SIGTERM or Ctrl-C: then what is in flight is finished, and the exit code is 0; "   \
+    "a\n"                                                                                          \
     "second signal ends it at once. It may be killed at any time. The file is described in\n"      \
     "docs/reference/cluster-file.md. The node keeps its files in data_dir/NAME, among them log\n"  \
     "and pid. MILLRACE_CRASH in the environment arms crash points, for tests."
@@ -78,7 +87,7 @@ static const struct command_spec broker_spec = {
     .about =
         "Starts RabbitMQ in data_dir/broker, with `broker = start` in the file, and ends when\n"
         "it does. Other nodes find it by data_dir/broker/uri. The node keeps its own files in\n"
-        "data_dir/broker/keeper.",
+        "data_dir/broker/supervisor.",
     .examples = "  millrace broker -c cluster.ini\n",
     .options = node_options_given,
     .option_count = OPTION_BROKER,
@@ -185,7 +194,7 @@ static status list_analyses(struct node *node, struct error *err)
     return STATUS_OK;
 }
 
-/* --- Its life. --- */
+/* --- Its incarnation. --- */
 
 /* Neither a core file nor a process of the same user gets at what is in memory. */
 static void hide_secrets(const struct cluster_config *config)
@@ -260,7 +269,7 @@ static status read_options(struct node *node, const char *command, struct error 
         .config = &node->config,
         .name = options_value(options, OPTION_NAME),
         .level_name = level,
-        .leash = options_value(options, OPTION_LEASH),
+        .supervisor_link = options_value(options, OPTION_EXIT_WITH_SUPERVISOR),
         .stop = interrupt_flag(),
         .ready = on_ready,
         .trouble = on_trouble,

@@ -53,7 +53,7 @@ static const struct command_spec sim_spec = {
         "may be sent twice); worker-death, gateway-death, broker-death, pause, lost-disk (one\n"
         "kind, with a budget of chunks sent again).\n"
         "Mutations: applies-twice, counts-wrong, forgets-end, ignores-sent, uses-half-copy,\n"
-        "holds-chunk, has-no-lease, never-doubles, sends-one-marker.\n\n"
+        "holds-chunk, has-no-lease, never-doubles, sends-one-barrier.\n\n"
         "With --monitors, each seed is some monitors and nodes that crash, hang, stand still and\n"
         "lose each other, with clocks of their own, drivers that fail, and recorded and forged\n"
         "datagrams. Never two leaders, no order obeyed that is not meant, nobody restarted who\n"
@@ -61,7 +61,7 @@ static const struct command_spec sim_spec = {
         "Mutations: no-lease, votes-at-once, no-term, obeys-any, orders-any.",
     .examples = "  millrace sim --seeds 1..2000\n"
                 "  millrace sim --seeds 17 --trace\n"
-                "  millrace sim --profile slow-maps --mutation sends-one-marker\n"
+                "  millrace sim --profile slow-maps --mutation sends-one-barrier\n"
                 "  millrace sim --monitors --seeds 1..2000\n",
     .options = sim_options_given,
     .option_count = SIM_OPTIONS,
@@ -70,7 +70,7 @@ static const struct command_spec sim_spec = {
 struct totals {
     const struct sim_farm_options *farm;
     bool watches; /* Monitors. */
-    enum watch_mutation watch_mutation;
+    enum monitors_mutation monitors_mutation;
     struct progress progress;
     bool stops; /* At the first failure. */
     uint64_t seed_count;
@@ -105,9 +105,9 @@ static status read_mutation(const char *name, struct sim_farm_options *farm, str
     uint32_t choice = 0;
     if (name == NULL) return STATUS_OK;
     if (totals->watches) {
-        TRY(option_choice("mutation", name, watch_mutation_names, WATCH_SIM_MUTATIONS, &choice,
-                          err));
-        totals->watch_mutation = (enum watch_mutation)choice;
+        TRY(option_choice("mutation", name, monitors_mutation_names, MONITORS_SIM_MUTATIONS,
+                          &choice, err));
+        totals->monitors_mutation = (enum monitors_mutation)choice;
     } else {
         TRY(option_choice("mutation", name, sim_mutation_names, SIM_MUTATIONS, &choice, err));
         farm->mutation = (enum worker_mutation)choice;
@@ -150,8 +150,8 @@ static void say_failure(const struct totals *totals, uint64_t seed, const struct
     if (totals->farm->mutation != WORKER_AS_IT_SHOULD) {
         buf_format(&text, " --mutation %s", sim_mutation_names[totals->farm->mutation]);
     }
-    if (totals->watch_mutation != WATCH_SIM_SOUND) {
-        buf_format(&text, " --mutation %s", watch_mutation_names[totals->watch_mutation]);
+    if (totals->monitors_mutation != MONITORS_SIM_SOUND) {
+        buf_format(&text, " --mutation %s", monitors_mutation_names[totals->monitors_mutation]);
     }
     buf_put_string(&text, " --trace\n");
     int code = command_print(&text);
@@ -210,12 +210,12 @@ static void say_summary(const struct totals *totals, double seconds)
     buf_done(&text);
 }
 
-static status run_watch(void *context, uint64_t seed, struct sim_report *out, struct error *err)
+static status run_monitors(void *context, uint64_t seed, struct sim_report *out, struct error *err)
 {
     const struct totals *totals = context;
-    struct watch_options options = {
-        .seed = seed, .mutation = totals->watch_mutation, .trace_fd = -1};
-    return watch_run_seed(&options, out, err);
+    struct monitors_options options = {
+        .seed = seed, .mutation = totals->monitors_mutation, .trace_fd = -1};
+    return monitors_run_seed(&options, out, err);
 }
 
 /* One seed, with all that happens on stdout. */
@@ -224,9 +224,9 @@ static status run_one(const struct scenarios *scenarios, const struct totals *to
 {
     const struct sim_farm_options *farm = totals->farm;
     if (totals->watches) {
-        struct watch_options options = {
-            .seed = seed, .mutation = totals->watch_mutation, .trace_fd = STDOUT_FILENO};
-        return watch_run_seed(&options, out, err);
+        struct monitors_options options = {
+            .seed = seed, .mutation = totals->monitors_mutation, .trace_fd = STDOUT_FILENO};
+        return monitors_run_seed(&options, out, err);
     }
     struct sim_options options = {.seed = seed,
                                   .mutation = farm->mutation,
@@ -264,7 +264,7 @@ static status simulate(const struct options *options, struct arena *arena, struc
     farm.ran = on_ran;
     totals.seed_count = farm.last_seed - farm.first_seed + 1;
     if (totals.watches) {
-        farm.run = run_watch;
+        farm.run = run_monitors;
     } else {
         TRY(scenarios_create(&scenarios, err));
     }

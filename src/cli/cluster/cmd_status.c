@@ -35,7 +35,7 @@ static const struct command_spec status_spec = {
     .about =
         "With monitors, `state` is what their leader (*) says: up, starting, suspected,\n"
         "restarting, broken (it can't be kept alive) or stopped (on purpose); `starts` is how\n"
-        "often it was started anew, and `life` changes with each start. Without monitors,\n"
+        "often it was started anew, and `incarnation` changes with each start. Without monitors,\n"
         "`state` is whether a node answers. Exit code: 0 some gateway answered, 3 none could be "
         "reached.",
     .examples = "  millrace status -g 127.0.0.1:7101,127.0.0.1:7102\n"

@@ -27,7 +27,7 @@ enum {
     STEP_MS = 50,
     VIEW_MS = 2000,
     UNHEARD_VIEWS = 2, /* In a row: no monitor is left. */
-    SILENT_BEATS = 3
+    SILENT_HEARTBEATS = 3
 };
 
 static const struct option_spec stop_options[STOP_OPTIONS] = {
@@ -39,7 +39,7 @@ static const struct command_spec stop_spec = {
     .arguments = "-c FILE NODE...",
     .summary = "stop nodes of a cluster, and have them stay so",
     .about =
-        "NODE is a name, or a pattern such as 'w*'. A node finishes what it has in hand; jobs "
+        "NODE is a name, or a pattern such as 'w*'. A node finishes what it has in flight; jobs "
         "that\n"
         "need it wait until it is back, at most node_timeout. The monitors don't start it again;\n"
         "whoever starts it by hand makes it one that is wanted. Without monitors only nodes on\n"
@@ -116,15 +116,15 @@ static status stop_here(struct stop *stop, const struct cluster_node *node, stru
 
 /* ---- with monitors ---- */
 
-/* The leader knows that it is to stop; it finishes what it has in hand, and beats until it ends.
- * When the last monitor is gone, nobody tells: that is silence too. */
+/* The leader knows that it is to stop; it finishes what it has in flight, and heartbeats until it
+ * ends. When the last monitor is gone, nobody tells: that is silence too. */
 static status wait_for_silence(struct stop *stop, const struct cluster_node *target,
                                struct error *err)
 {
     const char *name = target->name;
     uint32_t unheard = 0;
     uint64_t begin_ms = clock_ms();
-    uint64_t silent_ms = (uint64_t)stop->config.beat_period_ms * SILENT_BEATS;
+    uint64_t silent_ms = (uint64_t)stop->config.heartbeat_period_ms * SILENT_HEARTBEATS;
     while (clock_ms() - begin_ms < DEADLINE_MS && !atomic_load(interrupt_flag())) {
         struct arena arena = {0};
         struct cluster_view view;
@@ -135,8 +135,8 @@ static status wait_for_silence(struct stop *stop, const struct cluster_node *tar
         } else {
             unheard = 0;
             for (uint32_t i = 0; i < view.node_count; i++) {
-                const struct watched *node = &view.nodes[i];
-                bool is_it = strcmp(node->name, name) == 0 && node->state == WATCH_STOPPED;
+                const struct monitored *node = &view.nodes[i];
+                bool is_it = strcmp(node->name, name) == 0 && node->state == HEALTH_STOPPED;
                 if (is_it) is_silent = node->incarnation == 0 || node->silent_ms >= silent_ms;
             }
         }
@@ -157,8 +157,8 @@ static status stop_unled(const struct cluster_node *node, const char *folder, st
     return STATUS_OK;
 }
 
-static status stop_watched(struct stop *stop, const struct cluster_node *node, struct arena *arena,
-                           struct error *err)
+static status stop_monitored(struct stop *stop, const struct cluster_node *node,
+                             struct arena *arena, struct error *err)
 {
     struct ask ask = {.kind = ASK_STOP};
     struct text name = text_of(node->name);
@@ -191,7 +191,7 @@ static status stop_all(struct stop *stop, const struct options *options, struct 
         }
         if (!is_named) continue;
         if (stop->link != NULL) {
-            TRY(stop_watched(stop, node, arena, err));
+            TRY(stop_monitored(stop, node, arena, err));
         } else {
             TRY(stop_here(stop, node, arena, err));
         }

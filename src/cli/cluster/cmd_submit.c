@@ -1,7 +1,7 @@
 /* cmd_submit.c - `millrace submit`: the answers of an analysis, computed by a cluster.
  *
- * All that the user sees is as with `run`: the same options, the same printing, the same books. The
- * order at the end matters: answers first, then the books, then the comparison.
+ * All that the user sees is as with `run`: the same options, the same printing, the same audit. The
+ * order at the end matters: answers first, then the audit, then the comparison.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ enum {
 
 enum { RETRY_FOR_S = 60, RETRY_FOR_MAX_S = 30 * 24 * 3600 };
 /* How long a cluster may be silent before we are not. */
-enum { PATIENCE_MS = 2000, PROBE_MS = 1000, PROBE_STEP_MS = 100 };
+enum { FAILURE_TIMEOUT_MS = 2000, PROBE_MS = 1000, PROBE_STEP_MS = 100 };
 
 static const struct option_spec submit_options[SUBMIT_OPTIONS] = {
     ANSWER_OPTION_SPECS,
@@ -76,7 +76,7 @@ struct submit {
     struct submission submission;
     struct answer_order order;
     struct plan shown; /* Its queries stand in the order in which they were done. */
-    struct books books;
+    struct audit audit;
     struct verify received; /* What the cluster answered, when it is to be verified. */
     uint64_t retry_for_ms;
     uint64_t chunk_count; /* Of all scans. */
@@ -181,7 +181,8 @@ static void say_job(const struct submit *submit)
 static status look_for_gateway(struct submit *submit, struct error *err)
 {
     const struct gateways *gateways = &submit->gateways;
-    uint64_t patience_ms = submit->retry_for_ms < PATIENCE_MS ? submit->retry_for_ms : PATIENCE_MS;
+    uint64_t failure_timeout_ms =
+        submit->retry_for_ms < FAILURE_TIMEOUT_MS ? submit->retry_for_ms : FAILURE_TIMEOUT_MS;
     struct gateway_call call = {
         .gateways = gateways->urls,
         .gateway_count = gateways->count,
@@ -201,7 +202,7 @@ static status look_for_gateway(struct submit *submit, struct error *err)
         if (result == STATUS_USAGE) return error_set(err, result, "%s", reason.text);
         if (result != STATUS_IO) return STATUS_OK;
         spent_ms = clock_ms() - start_ms;
-        if (spent_ms >= patience_ms) break;
+        if (spent_ms >= failure_timeout_ms) break;
         (void)poll(NULL, 0, PROBE_STEP_MS); /* A signal ends it earlier. */
     }
     submit->retry_for_ms -= spent_ms < submit->retry_for_ms ? spent_ms : submit->retry_for_ms;
@@ -251,7 +252,7 @@ static status run_client(struct submit *submit, struct error *err)
     submit->started = clock_seconds();
     if (result == STATUS_OK) {
         if (!submit->answer.quiet) progress_start(&submit->answer.progress, "sending");
-        result = client_node_run(&options, &submit->books, err);
+        result = client_node_run(&options, &submit->audit, err);
         progress_clear(&submit->answer.progress);
     }
     struct submission_outcome outcome = {.result = result, .was_taken = submit->was_taken};
@@ -264,17 +265,17 @@ static status run_client(struct submit *submit, struct error *err)
 static status open_output(struct submit *submit, const struct plan *plan, struct error *err)
 {
     struct answer *answer = &submit->answer;
-    bool is_watched = answer->output_options.format == OUTPUT_TABLE &&
-                      answer->output_options.directory == NULL &&
-                      terminal_of(STDOUT_FILENO).is_terminal;
+    bool is_monitored = answer->output_options.format == OUTPUT_TABLE &&
+                        answer->output_options.directory == NULL &&
+                        terminal_of(STDOUT_FILENO).is_terminal;
     struct plan_query *shown = NULL;
-    if (is_watched) {
+    if (is_monitored) {
         shown = arena_array(&answer->arena, struct plan_query, (size_t)plan->query_count + 1);
         if (shown == NULL) return error_memory(err);
         submit->shown = *plan;
         submit->shown.queries = shown;
     }
-    TRY(answer_open(answer, is_watched ? &submit->shown : plan, err));
+    TRY(answer_open(answer, is_monitored ? &submit->shown : plan, err));
     return answer_order_open(&submit->order, &answer->output, plan, shown, &answer->arena, err);
 }
 
@@ -296,7 +297,7 @@ static status submit_job(struct submit *submit, struct error *err)
     TRY(submission_begin(&submit->submission, &options, &answer->arena, err));
     say_job(submit);
     status result = run_client(submit, err);
-    if (result == STATUS_OK) result = output_finish(&answer->output, &submit->books, err);
+    if (result == STATUS_OK) result = output_finish(&answer->output, &submit->audit, err);
     return result == STATUS_OK ? STATUS_OK : answer_explain(answer, err);
 }
 
@@ -334,8 +335,8 @@ static status compare_with_run(struct submit *submit, struct local_answer *local
     status result = job_run(job, &events, err);
     progress_clear(&local->progress);
     TRY(result);
-    struct verify_side from_cluster = {&submit->received, &submit->books};
-    struct verify_side from_run = {&local->rows, job_books(job)};
+    struct verify_side from_cluster = {&submit->received, &submit->audit};
+    struct verify_side from_run = {&local->rows, job_audit(job)};
     return verify_compare(from_cluster, from_run, err);
 }
 
@@ -381,7 +382,7 @@ static int submit_main(int argc, char *const *argv)
         if (result != STATUS_OK) output_discard(&answer->output);
     }
     if (result == STATUS_OK) {
-        answer_show_books(answer, &submit.books);
+        answer_show_audit(answer, &submit.audit);
         if (submit.is_verified) result = verify_job(&submit, &err);
     }
     int code = COMMAND_ANSWERED;

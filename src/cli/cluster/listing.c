@@ -59,13 +59,13 @@ static struct text state_text(const struct node_entry *node)
 static void put_nodes_title(const struct node_list *list, struct buf *title)
 {
     buf_put_string(title, "nodes");
-    if (!list->watched) return;
+    if (!list->monitored) return;
     if (list->leader.size > 0) {
         buf_format(title, ", led by %.*s *, term %llu", TEXT_ARGS(list->leader),
                    (unsigned long long)list->term);
     } else {
         buf_put_string(title, ", no leader of the monitors for ");
-        terminal_put_seconds((double)list->watched_ms_ago / 1000, title);
+        terminal_put_seconds((double)list->monitored_ms_ago / 1000, title);
     }
 }
 
@@ -85,9 +85,9 @@ void listing_nodes(const struct node_list *list, struct terminal terminal, struc
                    struct buf *out)
 {
     static const struct field fields[] = {
-        GRID_FIELD("node", TEXT),  GRID_FIELD("role", TEXT),   GRID_FIELD("does", TEXT),
-        GRID_FIELD("state", TEXT), GRID_FIELD("silent", TEXT), GRID_FIELD("up", TEXT),
-        GRID_FIELD("starts", INT), GRID_FIELD("life", TEXT),   GRID_FIELD("memory", TEXT),
+        GRID_FIELD("node", TEXT),  GRID_FIELD("role", TEXT),        GRID_FIELD("does", TEXT),
+        GRID_FIELD("state", TEXT), GRID_FIELD("silent", TEXT),      GRID_FIELD("up", TEXT),
+        GRID_FIELD("starts", INT), GRID_FIELD("incarnation", TEXT), GRID_FIELD("memory", TEXT),
         GRID_FIELD("jobs", INT),
     };
     struct grid grid;

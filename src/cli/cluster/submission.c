@@ -48,7 +48,7 @@ static status whole_path(const char *path, struct arena *arena, struct text *out
     return STATUS_OK;
 }
 
-static status list_files(struct job *job, struct arena *arena, struct journal_header *header,
+static status list_files(struct job *job, struct arena *arena, struct client_journal_header *header,
                          struct error *err)
 {
     struct chunk_source_options options = {.plan = job_plan(job), .files = job_files(job)};
@@ -62,25 +62,27 @@ static status list_files(struct job *job, struct arena *arena, struct journal_he
 }
 
 static status make_header(const struct submission_options *options, struct arena *arena,
-                          struct journal_header *out, struct error *err)
+                          struct client_journal_header *out, struct error *err)
 {
     const struct job_options *job = options->job_options;
     const struct gateways *gateways = options->gateways;
-    struct journal_setting *settings =
-        arena_array(arena, struct journal_setting, (size_t)job->setting_count + 1);
+    struct client_journal_setting *settings =
+        arena_array(arena, struct client_journal_setting, (size_t)job->setting_count + 1);
     struct text *urls = arena_array(arena, struct text, (size_t)gateways->count + 1);
     if (settings == NULL || urls == NULL) return error_memory(err);
     for (uint32_t i = 0; i < job->setting_count; i++) {
-        settings[i] = (struct journal_setting){job->settings[i].name, job->settings[i].value};
+        settings[i] =
+            (struct client_journal_setting){job->settings[i].name, job->settings[i].value};
     }
     for (uint32_t i = 0; i < gateways->count; i++) {
         urls[i] = text_of(gateways->urls[i]);
     }
     const struct sentiment_model *sentiment = job_sentiment(options->job);
-    char *build = arena_alloc(arena, SHAPE_BUILD_SIZE, 1);
+    char *build = arena_alloc(arena, JOB_LAYOUT_BUILD_SIZE, 1);
     if (build == NULL) return error_memory(err);
-    *out = (struct journal_header){
-        .build = sentiment == NULL ? text_of(shape_build) : shape_build_naming(sentiment, build),
+    *out = (struct client_journal_header){
+        .build = sentiment == NULL ? text_of(job_layout_build)
+                                   : job_layout_build_naming(sentiment, build),
         .queries = job->queries,
         .query_count = job->query_count,
         .settings = settings,
@@ -89,7 +91,7 @@ static status make_header(const struct submission_options *options, struct arena
         .gateway_count = gateways->count,
         .chunk_bytes = job->chunk_bytes,
         .field_limit = job->field_limit,
-        .side_table_limit = job->side_table_limit,
+        .broadcast_limit = job->broadcast_limit,
     };
     TRY(whole_path(job->analysis_dir, arena, &out->analysis, err));
     TRY(whole_path(job->data_dir, arena, &out->data_dir, err));
@@ -98,7 +100,8 @@ static status make_header(const struct submission_options *options, struct arena
 
 /* --- Going on. --- */
 
-static bool queries_agree(const struct journal_header *a, const struct journal_header *b)
+static bool queries_agree(const struct client_journal_header *a,
+                          const struct client_journal_header *b)
 {
     bool agree = a->query_count == b->query_count;
     for (uint32_t i = 0; agree && i < a->query_count; i++) {
@@ -107,7 +110,8 @@ static bool queries_agree(const struct journal_header *a, const struct journal_h
     return agree;
 }
 
-static bool settings_agree(const struct journal_header *a, const struct journal_header *b)
+static bool settings_agree(const struct client_journal_header *a,
+                           const struct client_journal_header *b)
 {
     bool agree = a->setting_count == b->setting_count;
     for (uint32_t i = 0; agree && i < a->setting_count; i++) {
@@ -117,8 +121,9 @@ static bool settings_agree(const struct journal_header *a, const struct journal_
     return agree;
 }
 
-static status check_header(const struct journal_header *before, const struct journal_header *now,
-                           const char *id, struct error *err)
+static status check_header(const struct client_journal_header *before,
+                           const struct client_journal_header *now, const char *id,
+                           struct error *err)
 {
     const struct {
         const char *what;
@@ -132,8 +137,8 @@ static status check_header(const struct journal_header *before, const struct jou
         {"with other parameters (--set)", settings_agree(before, now), {"", 0}},
         {"with another --chunk-size", before->chunk_bytes == now->chunk_bytes, {"", 0}},
         {"with another --field-limit", before->field_limit == now->field_limit, {"", 0}},
-        {"with another --side-table-limit",
-         before->side_table_limit == now->side_table_limit,
+        {"with another --broadcast-limit",
+         before->broadcast_limit == now->broadcast_limit,
          {"", 0}},
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
@@ -145,7 +150,8 @@ static status check_header(const struct journal_header *before, const struct jou
     return STATUS_OK;
 }
 
-static status check_files(struct job *job, const struct journal_header *before, struct error *err)
+static status check_files(struct job *job, const struct client_journal_header *before,
+                          struct error *err)
 {
     struct chunk_source_options options = {.plan = job_plan(job), .files = job_files(job)};
     struct chunk_source *source = NULL;
@@ -165,18 +171,19 @@ static status check_files(struct job *job, const struct journal_header *before, 
 }
 
 static status resume(struct submission *submission, const char *folder,
-                     const struct journal_header *now, const struct submission_options *options,
-                     struct arena *arena, struct error *err)
+                     const struct client_journal_header *now,
+                     const struct submission_options *options, struct arena *arena,
+                     struct error *err)
 {
-    struct journal_record record;
-    struct journal *journal = NULL;
-    TRY(journal_open(folder, text_of(submission->id), arena, &record, &journal, err));
+    struct client_journal_record record;
+    struct client_journal *journal = NULL;
+    TRY(client_journal_open(folder, text_of(submission->id), arena, &record, &journal, err));
     status result = check_header(&record.header, now, submission->id, err);
     if (result == STATUS_OK) result = check_files(options->job, &record.header, err);
     const char *key = arena_copy_string(arena, record.header.owner_key);
     if (result == STATUS_OK && key == NULL) result = error_memory(err);
     if (result != STATUS_OK) {
-        journal_close(journal);
+        client_journal_close(journal);
         return result;
     }
     submission->journal = journal;
@@ -202,7 +209,7 @@ status submission_begin(struct submission *submission, const struct submission_o
                         struct arena *arena, struct error *err)
 {
     *submission = (struct submission){.id = options->id};
-    struct journal_header header;
+    struct client_journal_header header;
     const char *folder = NULL;
     if (options->id != NULL) {
         TRY(check_id(options->id, err));
@@ -216,11 +223,11 @@ status submission_begin(struct submission *submission, const struct submission_o
 
     /* A client without a journal works as well; it only can't go on after it was killed. */
     struct error *failure = &submission->journal_failure;
-    if (journal_folder(arena, &folder, failure) != STATUS_OK) return STATUS_OK;
+    if (client_journal_folder(arena, &folder, failure) != STATUS_OK) return STATUS_OK;
     const char *path = file_path(folder, header.job, arena);
     if (path == NULL) return error_memory(err);
     if (file_exists(path)) return resume(submission, folder, &header, options, arena, err);
-    status result = journal_create(folder, &header, &submission->journal, failure);
+    status result = client_journal_create(folder, &header, &submission->journal, failure);
     if (result == STATUS_USAGE || result == STATUS_MEMORY) {
         *err = *failure;
         return result;
@@ -230,16 +237,16 @@ status submission_begin(struct submission *submission, const struct submission_o
 
 bool submission_end(struct submission *submission, struct submission_outcome outcome)
 {
-    /* An earlier life has left its journal because it had begun. */
+    /* An earlier incarnation has left its journal because it had begun. */
     bool has_begun = outcome.was_taken || submission->resumed;
     /* It was asked in another way than before: the right command can still go on. */
     bool was_refused = outcome.result == STATUS_USAGE && submission->resumed && !outcome.was_taken;
     bool may_go_on = submission->journal != NULL &&
                      ((outcome.result == STATUS_UNREACHABLE && has_begun) || was_refused);
     if (may_go_on) {
-        journal_close(submission->journal);
+        client_journal_close(submission->journal);
     } else {
-        journal_remove(submission->journal);
+        client_journal_remove(submission->journal);
     }
     submission->journal = NULL;
     return may_go_on;
@@ -247,18 +254,18 @@ bool submission_end(struct submission *submission, struct submission_outcome out
 
 status submission_forget(const char *id, struct arena *arena, bool *out_removed, struct error *err)
 {
-    struct journal_record record;
-    struct journal *journal = NULL;
+    struct client_journal_record record;
+    struct client_journal *journal = NULL;
     const char *folder = NULL;
     *out_removed = false;
-    TRY(journal_folder(arena, &folder, err));
+    TRY(client_journal_folder(arena, &folder, err));
     const char *path = file_path(folder, text_of(id), arena);
     if (path == NULL) return error_memory(err);
     if (!file_exists(path)) return STATUS_OK;
-    status result = journal_open(folder, text_of(id), arena, &record, &journal, err);
+    status result = client_journal_open(folder, text_of(id), arena, &record, &journal, err);
     if (result == STATUS_USAGE) return STATUS_OK; /* Somebody has it, or had it just now. */
     TRY(result);
-    journal_remove(journal);
+    client_journal_remove(journal);
     *out_removed = true;
     return STATUS_OK;
 }

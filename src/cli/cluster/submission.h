@@ -1,4 +1,5 @@
-/* submission.h - who a job is: its id and owner key, new or from the journal of an earlier life.
+/* submission.h - who a job is: its id and owner key, new or from the journal of an earlier
+ * incarnation.
  *
  *     submission_begin -> (the job runs) -> submission_end
  *
@@ -27,7 +28,7 @@ struct submission_options {
 struct submission {
     const char *id;
     const char *owner_key;
-    struct journal *journal; /* NULL: there is none; `journal_failure` says why. */
+    struct client_journal *journal; /* NULL: there is none; `journal_failure` says why. */
     struct error journal_failure;
     bool resumed;
     const struct client_sent_chunk *sent;
@@ -41,7 +42,7 @@ MUST_USE status submission_begin(struct submission *submission,
 /* What came of the job. */
 struct submission_outcome {
     status result;
-    bool was_taken; /* By some gateway, in this life. */
+    bool was_taken; /* By some gateway, in this incarnation. */
 };
 /* Whether it can be gone on with later. Accepts a zeroed one. */
 bool submission_end(struct submission *submission, struct submission_outcome outcome);

@@ -94,7 +94,7 @@ static struct text excerpt(const struct buf *buf, size_t at)
     return (struct text){(const char *)buf->bytes + start, (uint32_t)size};
 }
 
-static status compare_books(const struct books *cluster, const struct books *local,
+static status compare_audit(const struct audit *cluster, const struct audit *local,
                             struct error *err)
 {
     struct buf a = {0};
@@ -109,7 +109,7 @@ static status compare_books(const struct books *cluster, const struct books *loc
         struct text in_cluster = excerpt(&a, at);
         struct text in_local = excerpt(&b, at);
         result = error_set(err, STATUS_INTERNAL,
-                           "not verified: the rows are equal to those of `run`, but not the books; "
+                           "not verified: the rows are equal to those of `run`, but not the audit; "
                            "please report this\n  cluster: ...%.*s...\n  run:     ...%.*s...",
                            TEXT_ARGS(in_cluster), TEXT_ARGS(in_local));
     }
@@ -123,7 +123,7 @@ status verify_compare(struct verify_side cluster, struct verify_side local, stru
     for (uint32_t i = 0; i < local.rows->plan->query_count; i++) {
         TRY(compare_query(cluster.rows, local.rows, i, err));
     }
-    return compare_books(cluster.books, local.books, err);
+    return compare_audit(cluster.audit, local.audit, err);
 }
 
 void verify_close(struct verify *verify)

@@ -1,4 +1,4 @@
-/* verify.h - whether two runs gave the same: every row of every query, and the books.
+/* verify.h - whether two runs gave the same: every row of every query, and the audit.
  *
  *     verify_open -> verify_rows* -> verify_compare -> verify_close
  *
@@ -32,7 +32,7 @@ MUST_USE status verify_rows(struct verify *verify, uint32_t query, const struct 
 
 struct verify_side {
     struct verify *rows;
-    const struct books *books;
+    const struct audit *audit;
 };
 /* STATUS_INTERNAL names the first difference. Histories may differ. */
 MUST_USE status verify_compare(struct verify_side cluster, struct verify_side local,

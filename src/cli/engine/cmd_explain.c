@@ -7,7 +7,7 @@
 enum {
     EXPLAIN_QUERY,
     EXPLAIN_SET,
-    EXPLAIN_SIDE_TABLE_LIMIT,
+    EXPLAIN_BROADCAST_LIMIT,
     EXPLAIN_DOT,
     EXPLAIN_JSON,
     EXPLAIN_OPTIONS
@@ -17,8 +17,8 @@ static const struct option_spec explain_options[EXPLAIN_OPTIONS] = {
     [EXPLAIN_QUERY] = {"query", "q1,q3", "only these queries; default: all of the analysis", true,
                        0},
     [EXPLAIN_SET] = {"set", "NAME=VALUE", "a parameter of the analysis; may be repeated", true, 0},
-    [EXPLAIN_SIDE_TABLE_LIMIT] = {"side-table-limit", "SIZE",
-                                  "as of run and submit; default: 256MiB", false, 0},
+    [EXPLAIN_BROADCAST_LIMIT] = {"broadcast-limit", "SIZE", "as of run and submit; default: 256MiB",
+                                 false, 0},
     [EXPLAIN_DOT] = {"dot", NULL, "for graphviz", false, 0},
     [EXPLAIN_JSON] = {"json", NULL, "for programs", false, 0},
 };
@@ -29,11 +29,11 @@ static const struct command_spec explain_spec = {
     .summary = "show how an analysis would be computed",
     .about =
         "A scan reads a table once in a phase, for all pipelines below it. A pipeline works on\n"
-        "each chunk by itself: it filters, joins with side tables, aggregates what it has, and\n"
+        "each chunk by itself: it filters, joins with build sides, aggregates what it has, and\n"
         "sends the columns shown after the arrow to a fold. A fold merges what it is sent, and is\n"
-        "the input of another pipeline, a side table for joins of a later phase, or a result.\n"
+        "the input of another pipeline, a build side for joins of a later phase, or a result.\n"
         "No data is read; with DATA_DIR, the sizes of its files decide which side of a join\n"
-        "becomes the side table, as in a run.",
+        "becomes the build side, as in a run.",
     .examples = "  millrace explain movies\n"
                 "  millrace explain movies --query q3 --dot | dot -Tsvg > q3.svg\n",
     .options = explain_options,
@@ -54,10 +54,10 @@ static status open_job(const struct options *options, struct arena *arena, struc
     TRY(command_settings(options, EXPLAIN_SET, arena, &job, err));
     TRY(analysis_find(options->arguments[0], arena, &job.analysis_dir, err));
     if (options->argument_count > 1) job.data_dir = options->arguments[1];
-    const char *side = options_value(options, EXPLAIN_SIDE_TABLE_LIMIT);
+    const char *side = options_value(options, EXPLAIN_BROADCAST_LIMIT);
     if (side != NULL) {
         struct option_range any = {1, INT64_MAX};
-        TRY(option_size("side-table-limit", side, any, &job.side_table_limit, err));
+        TRY(option_size("broadcast-limit", side, any, &job.broadcast_limit, err));
     }
     return job_open(&job, out_job, err);
 }

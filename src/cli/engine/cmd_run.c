@@ -1,6 +1,6 @@
 /* cmd_run.c - `millrace run`: the answers of an analysis, computed in this process.
  *
- * Order matters at the end: answers first, then the books, then the picture; so that whatever goes
+ * Order matters at the end: answers first, then the audit, then the picture; so that whatever goes
  * wrong with the later ones, the earlier ones are out.
  */
 #include <string.h>
@@ -200,7 +200,7 @@ static status run_job(struct run *run, struct error *err)
     status result = job_run(run->job, &events, err);
     progress_clear(&answer->progress);
     if (result == STATUS_OK) {
-        result = output_finish(&answer->output, job_books(run->job), err);
+        result = output_finish(&answer->output, job_audit(run->job), err);
     }
     return result == STATUS_OK ? STATUS_OK : answer_explain(answer, err);
 }
@@ -232,7 +232,7 @@ static int run_main(int argc, char *const *argv)
     if (result != STATUS_OK) {
         code = command_fail(&err, as_json && !answer->output.started);
     } else {
-        answer_show_books(answer, job_books(run.job));
+        answer_show_audit(answer, job_audit(run.job));
         if (run.image_path != NULL) image_fetch(&run);
     }
     run_done(&run);

@@ -49,7 +49,7 @@ enum bus_event_kind {
 /* How long a queue is. */
 struct bus_depth {
     char name[80];     /* inbox.NODE or work.K */
-    uint64_t messages; /* That wait; not those that somebody has in hand. */
+    uint64_t messages; /* That wait; not those that somebody has in flight. */
     uint32_t consumers;
 };
 

@@ -1,6 +1,6 @@
-/* bus_amqp.c - the owner's side of the bus: options, books, and the two threads.
+/* bus_amqp.c - the owner's side of the bus: options, audit, and the two threads.
  *
- * Sending and acknowledging write into the books and wake a thread; everything else happens there.
+ * Sending and acknowledging write into the audit and wake a thread; everything else happens there.
  */
 #include "cluster/bus/bus_amqp.h"
 

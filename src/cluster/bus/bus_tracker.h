@@ -9,7 +9,7 @@
  * tags are acknowledged in order, one "up to here" stands for all.
  *
  * Nothing here touches a socket or a clock: cluster/bus/bus_amqp.c and the simulator use the same
- * books. Memory: owned; bytes are moved in, and lent for publishing until they are confirmed.
+ * audit. Memory: owned; bytes are moved in, and lent for publishing until they are confirmed.
  * Failure: memory that runs out is sticky: `failed`; the process has to end as if killed.
  */
 #ifndef CLUSTER_BUS_BUS_TRACKER_H

@@ -1,7 +1,7 @@
 /* rabbit_bus.h - what the two threads of bus_amqp share.
  *
- * A round is one life of both connections: each side connects, says that it is ready, works until
- * one of them breaks the round, and then both begin the next one.
+ * A round is one incarnation of both connections: each side connects, says that it is ready, works
+ * until one of them breaks the round, and then both begin the next one.
  *
  *     rabbit_bus_begin -> (rabbit_bus_ready)? -> ... -> rabbit_bus_break? -> rabbit_bus_begin ...
  *

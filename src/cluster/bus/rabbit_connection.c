@@ -3,7 +3,8 @@
  * librabbitmq waits for ever when the socket's buffer is full, and a broker with an alarm does not
  * read. So messages are written in frames that fit into the room which poll() promises, and between
  * two of them we read: that is how we hear that we are blocked. What the kernel holds for longer
- * than our patience ends the connection (TCP_USER_TIMEOUT), in case the library waits after all.
+ * than our the failure timeout ends the connection (TCP_USER_TIMEOUT), in case the library waits
+ * after all.
  */
 #include "cluster/bus/rabbit_connection.h"
 
@@ -205,7 +206,7 @@ static status connect_socket(struct rabbit_connection *connection, const struct 
     int size = SEND_BUFFER_BYTES;
     /* A kernel that refuses gives a smaller buffer, which is slower and not wrong. */
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
-    rabbit_set_patience(connection, options->deadline_ms);
+    rabbit_set_timeout(connection, options->deadline_ms);
     if (amqp_set_handshake_timeout(connection->state, &deadline) != AMQP_STATUS_OK ||
         amqp_set_rpc_timeout(connection->state, &deadline) != AMQP_STATUS_OK) {
         return error_memory(err);
@@ -266,11 +267,11 @@ status rabbit_open_channel(struct rabbit_connection *connection, amqp_channel_t 
     return rabbit_check(connection, "opening a channel", err);
 }
 
-void rabbit_set_patience(struct rabbit_connection *connection, uint32_t patience_ms)
+void rabbit_set_timeout(struct rabbit_connection *connection, uint32_t failure_timeout_ms)
 {
     /* Where it is not known, heartbeats and deadlines find out, later. */
     (void)setsockopt(amqp_get_sockfd(connection->state), IPPROTO_TCP, TCP_USER_TIMEOUT,
-                     &patience_ms, sizeof patience_ms);
+                     &failure_timeout_ms, sizeof failure_timeout_ms);
 }
 
 /* ---- reading ---- */

@@ -58,7 +58,7 @@ MUST_USE status rabbit_check(struct rabbit_connection *connection, const char *w
 MUST_USE status rabbit_open_channel(struct rabbit_connection *connection, amqp_channel_t channel,
                                     struct error *err);
 /* How long bytes may be on their way; it is longer while a broker has an alarm. */
-void rabbit_set_patience(struct rabbit_connection *connection, uint32_t patience_ms);
+void rabbit_set_timeout(struct rabbit_connection *connection, uint32_t failure_timeout_ms);
 
 enum rabbit_input_kind {
     RABBIT_NOTHING,

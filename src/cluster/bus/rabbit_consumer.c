@@ -1,6 +1,6 @@
 /* rabbit_consumer.c - the thread that takes deliveries and acknowledges.
  *
- * Two channels, because prefetch counts by channel and consumer: what work is in hand never keeps
+ * Two channels, because prefetch counts by channel and consumer: what work is in flight never keeps
  * the inbox waiting. A consumer that the broker cancels (its queue is gone) ends the round: the
  * next one declares everything again.
  *
@@ -178,7 +178,7 @@ static status hear_some(struct consumer *consumer, bool *out_has_more, struct er
 static status work(struct consumer *consumer, struct error *err)
 {
     struct rabbit_bus *bus = consumer->bus;
-    uint32_t beat_ms = bus->options.heartbeat_s * 1000 / 4;
+    uint32_t heartbeat_ms = bus->options.heartbeat_s * 1000 / 4;
     for (;;) {
         bool has_more;
         rabbit_bus_woken(bus, RABBIT_CONSUMER);
@@ -190,7 +190,7 @@ static status work(struct consumer *consumer, struct error *err)
         if (phase == RABBIT_BUS_OPEN) TRY(measure(consumer, err));
         if (phase == RABBIT_BUS_DRAINED) return STATUS_OK;
         struct rabbit_wait wait = {.wake_fd = bus->sides[RABBIT_CONSUMER].wake_fd,
-                                   .timeout_ms = has_more ? 0 : beat_ms};
+                                   .timeout_ms = has_more ? 0 : heartbeat_ms};
         rabbit_wait(consumer->connection, &wait);
     }
 }

@@ -80,8 +80,8 @@ static void set_patient(struct publisher *publisher, bool is_patient)
     if (publisher->is_patient == is_patient) return;
     publisher->is_patient = is_patient;
     uint32_t deadline_ms = publisher->bus->options.limits.deadline_ms;
-    rabbit_set_patience(publisher->connection,
-                        is_patient ? deadline_ms * BLOCKED_FACTOR : deadline_ms);
+    rabbit_set_timeout(publisher->connection,
+                       is_patient ? deadline_ms * BLOCKED_FACTOR : deadline_ms);
 }
 
 /* Patience ends with the first confirm after the alarm, not with the alarm: until the broker has
@@ -203,7 +203,7 @@ static status check_progress(struct publisher *publisher, struct error *err)
 static status work(struct publisher *publisher, struct error *err)
 {
     struct rabbit_bus *bus = publisher->bus;
-    uint32_t beat_ms = bus->options.heartbeat_s * 1000 / 4;
+    uint32_t heartbeat_ms = bus->options.heartbeat_s * 1000 / 4;
     for (;;) {
         rabbit_bus_woken(bus, RABBIT_PUBLISHER);
         TRY(hear_all(publisher, err));
@@ -216,7 +216,7 @@ static status work(struct publisher *publisher, struct error *err)
         }
         TRY(check_progress(publisher, err));
         struct rabbit_wait wait = {.wake_fd = bus->sides[RABBIT_PUBLISHER].wake_fd,
-                                   .timeout_ms = has_more ? 0 : beat_ms,
+                                   .timeout_ms = has_more ? 0 : heartbeat_ms,
                                    .room_wanted = wants_room};
         rabbit_wait(publisher->connection, &wait);
     }

@@ -463,13 +463,15 @@ static status set_monitoring(const struct config_reader *reader, struct cluster_
                              struct error *err)
 {
     TRY(config_keys_set(&reader->entries, CONFIG_MONITORS, reader->arena, out, err));
-    if (out->patience_ms < 4 * out->beat_period_ms) {
-        bool is_said = entry_find(reader, CONFIG_MONITORS, TEXT_LITERAL("patience")) != NULL;
-        error_write(err, STATUS_INPUT,
-                    "patience has to be at least four times beat_period, which is %u ms",
-                    out->beat_period_ms);
-        return monitors_fail(reader,
-                             is_said ? TEXT_LITERAL("patience") : TEXT_LITERAL("beat_period"), err);
+    if (out->failure_timeout_ms < 4 * out->heartbeat_period_ms) {
+        bool is_said = entry_find(reader, CONFIG_MONITORS, TEXT_LITERAL("failure_timeout")) != NULL;
+        error_write(
+            err, STATUS_INPUT,
+            "failure_timeout has to be at least four times heartbeat_period, which is %u ms",
+            out->heartbeat_period_ms);
+        return monitors_fail(
+            reader, is_said ? TEXT_LITERAL("failure_timeout") : TEXT_LITERAL("heartbeat_period"),
+            err);
     }
     if (out->docker_socket == NULL) {
         error_write(err, STATUS_INPUT, "docker_socket needs a path");

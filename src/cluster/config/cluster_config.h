@@ -13,7 +13,7 @@
  *     threads = 2               ; that map, of each worker
  *     [monitors]
  *     m1 = 127.0.0.1:7201
- *     patience = 2
+ *     failure_timeout = 2
  *
  * A comment begins with ; or, at the beginning of a line, with #. Sizes are bytes or have K, M or
  * G; durations are seconds or have ms, s or m. What is unknown, doubled or out of range is an error
@@ -85,10 +85,10 @@ struct cluster_config {
     uint32_t max_jobs;              /* max_jobs: 8, at a time. */
     uint64_t chunk_size;            /* chunk_size: 4M. Files are cut into pieces of about this. */
     uint32_t window;                /* window: 32 chunks of a scan on their way at a time. */
-    uint64_t side_table_limit; /* side_table_limit: 256M. Larger tables are joined by shards. */
-    uint64_t max_message;      /* max_message: 64M. The largest thing a broker is given. */
-    uint64_t memory_limit;     /* memory_limit: 0 (none). Of each job on each worker. */
-    uint64_t log_limit;        /* log_limit: 4G. Of each job's input log on each worker; 0: none. */
+    uint64_t broadcast_limit;       /* broadcast_limit: 256M. Larger tables are joined by shards. */
+    uint64_t max_message;           /* max_message: 64M. The largest thing a broker is given. */
+    uint64_t memory_limit;          /* memory_limit: 0 (none). Of each job on each worker. */
+    uint64_t log_limit; /* log_limit: 4G. Of each job's input log on each worker; 0: none. */
     uint32_t client_timeout_ms; /* client_timeout: 60. A job whose client is silent is removed. */
     uint32_t sync_period_ms;    /* sync_period: 250ms. How often gateways ask workers. */
     uint32_t node_timeout_ms;   /* node_timeout: 300. A node missing this long fails its jobs. */
@@ -107,10 +107,12 @@ struct cluster_config {
     uint32_t worker_threads;                /* [workers] threads: 1 */
     const struct config_endpoint *monitors; /* May be none. */
     uint32_t monitor_count;
-    uint32_t beat_period_ms;   /* [monitors] beat_period: 250ms. How often a node says it lives. */
-    uint32_t patience_ms;      /* [monitors] patience: 2. Silent for this long, it is dead. */
-    uint32_t hang_timeout_ms;  /* [monitors] hang_timeout: 30. Alive, but getting nowhere. */
-    uint32_t lease_ms;         /* [monitors] lease: 2. How long a leader leads unless renewed. */
+    uint32_t heartbeat_period_ms; /* [monitors] heartbeat_period: 250ms. How often a node says it
+                                     lives. */
+    uint32_t failure_timeout_ms;  /* [monitors] the failure timeout: 2. Silent for this long, it is
+                                     dead. */
+    uint32_t stall_timeout_ms;    /* [monitors] hang_timeout: 30. Alive, but getting nowhere. */
+    uint32_t lease_ms;            /* [monitors] lease: 2. How long a leader leads unless renewed. */
     uint32_t start_timeout_ms; /* [monitors] start_timeout: 10. Started, it is heard of; doubles. */
     enum config_driver driver; /* [monitors] driver: process. What starts and ends nodes. */
     const char *start_command; /* [monitors] start_command etc.: none (NULL) unless the driver */

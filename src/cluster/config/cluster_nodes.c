@@ -54,7 +54,7 @@ const char *cluster_node_folder(const struct cluster_config *config, const char 
                                 struct arena *arena)
 {
     /* The broker's own folder is RabbitMQ's, which writes there as it likes. */
-    const char *tail = strcmp(name, broker_name) == 0 ? "/keeper" : "";
+    const char *tail = strcmp(name, broker_name) == 0 ? "/supervisor" : "";
     size_t size = strlen(config->data_dir) + 1 + strlen(name) + strlen(tail) + 1;
     char *path = arena_array(arena, char, size);
     if (path == NULL) return NULL;

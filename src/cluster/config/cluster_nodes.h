@@ -23,8 +23,8 @@ struct cluster_nodes {
 MUST_USE status cluster_nodes_list(const struct cluster_config *config, struct arena *arena,
                                    struct cluster_nodes *out, struct error *err);
 const struct cluster_node *cluster_nodes_find(const struct cluster_nodes *nodes, const char *name);
-/* Where a node keeps its pid, lock and log: data_dir/NAME; of the broker data_dir/broker/keeper.
- * Lives in the arena; NULL: that is full. */
+/* Where a node keeps its pid, lock and log: data_dir/NAME; of the broker
+ * data_dir/broker/supervisor. Lives in the arena; NULL: that is full. */
 const char *cluster_node_folder(const struct cluster_config *config, const char *name,
                                 struct arena *arena);
 

@@ -91,7 +91,7 @@ struct text config_trim(struct text text)
     return text;
 }
 
-/* Fails at the line in hand; the reader then says that there is no more. */
+/* Fails at the line in flight; the reader then says that there is no more. */
 #define line_fail(parser, ...)                                                                     \
     do {                                                                                           \
         error_write((parser)->err, STATUS_INPUT, __VA_ARGS__);                                     \

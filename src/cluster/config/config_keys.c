@@ -77,7 +77,7 @@ static const struct config_key cluster_keys[] = {
     {NUMBER("max_jobs", KIND_COUNT, max_jobs, "8", 1, 1000)},
     {NUMBER("chunk_size", KIND_SIZE, chunk_size, "4M", 4 * KIB, 16 * MIB)},
     {NUMBER("window", KIND_COUNT, window, "32", 1, 65536)},
-    {NUMBER("side_table_limit", KIND_SIZE, side_table_limit, "256M", 1, 1024 * GIB),
+    {NUMBER("broadcast_limit", KIND_SIZE, broadcast_limit, "256M", 1, 1024 * GIB),
      .may_be_zero = true},
     {NUMBER("max_message", KIND_SIZE, max_message, "64M", MIB, 120 * MIB)},
     {NUMBER("memory_limit", KIND_SIZE, memory_limit, "0", MIB, 65536 * GIB), .may_be_zero = true},
@@ -103,9 +103,9 @@ static const struct config_key worker_keys[] = {
 };
 
 static const struct config_key monitor_keys[] = {
-    {NUMBER("beat_period", KIND_DURATION, beat_period_ms, "250ms", 50, 2000)},
-    {NUMBER("patience", KIND_DURATION, patience_ms, "2", 200, 3600000)},
-    {NUMBER("hang_timeout", KIND_DURATION, hang_timeout_ms, "30", 1000, 86400000)},
+    {NUMBER("heartbeat_period", KIND_DURATION, heartbeat_period_ms, "250ms", 50, 2000)},
+    {NUMBER("failure_timeout", KIND_DURATION, failure_timeout_ms, "2", 200, 3600000)},
+    {NUMBER("stall_timeout", KIND_DURATION, stall_timeout_ms, "30", 1000, 86400000)},
     {NUMBER("lease", KIND_DURATION, lease_ms, "2", 400, 3600000)},
     {NUMBER("start_timeout", KIND_DURATION, start_timeout_ms, "10", 1000, 3600000)},
     {CHOICE("driver", KIND_CHOICE, driver, "process", driver_choices)},

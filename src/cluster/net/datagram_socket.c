@@ -283,14 +283,14 @@ static size_t receive_until(struct datagram_socket *udp, uint64_t deadline_ms, v
         if (atomic_load(&udp->is_closing)) return 0;
         uint64_t now_ms = clock_ms();
         uint64_t left_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
-        struct pollfd watched[2] = {{.fd = udp->fd, .events = POLLIN},
-                                    {.fd = udp->wake_fd, .events = POLLIN}};
-        int ready = poll(watched, 2, left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
-        if (ready > 0 && watched[0].revents != 0) {
+        struct pollfd monitored[2] = {{.fd = udp->fd, .events = POLLIN},
+                                      {.fd = udp->wake_fd, .events = POLLIN}};
+        int ready = poll(monitored, 2, left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
+        if (ready > 0 && monitored[0].revents != 0) {
             size_t size = receive_now(udp, out, capacity, out_from);
             if (size > 0) return size;
         }
-        if (ready > 0 && watched[1].revents != 0 && take_wake(udp)) return 0;
+        if (ready > 0 && monitored[1].revents != 0 && take_wake(udp)) return 0;
         if (left_ms == 0) return 0;
     }
 }

@@ -13,12 +13,12 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
 {
     struct buf *body = context;
     size_t total = size * count;
-    size_t room = body->size < ENGINE_BODY_LIMIT ? ENGINE_BODY_LIMIT - body->size : 0;
+    size_t room = body->size < DOCKER_BODY_LIMIT ? DOCKER_BODY_LIMIT - body->size : 0;
     buf_put(body, bytes, total < room ? total : room);
     return body->failed ? 0 : total;
 }
 
-static bool configure(CURL *curl, const struct engine_call *call, const char *url, struct buf *body,
+static bool configure(CURL *curl, const struct docker_call *call, const char *url, struct buf *body,
                       char *reason)
 {
     CURLcode codes[] = {
@@ -41,7 +41,7 @@ static bool configure(CURL *curl, const struct engine_call *call, const char *ur
     return true;
 }
 
-status engine_post(const struct engine_call *call, uint32_t *out_status, struct buf *out_body,
+status engine_post(const struct docker_call *call, uint32_t *out_status, struct buf *out_body,
                    struct error *err)
 {
     char url[URL_SIZE];

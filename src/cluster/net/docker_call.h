@@ -10,16 +10,16 @@
 #include "engine/base/buf.h"
 #include "engine/base/error.h"
 
-enum { ENGINE_BODY_LIMIT = 64 << 10 }; /* What an answer has beyond it is left out. */
+enum { DOCKER_BODY_LIMIT = 64 << 10 }; /* What an answer has beyond it is left out. */
 
-struct engine_call {
+struct docker_call {
     const char *socket; /* A path. */
     const char *target; /* "/containers/x/start", encoded. */
     uint32_t timeout_ms;
 };
 
 /* POST without a body. The answer's body is appended to `out_body`. */
-MUST_USE status engine_post(const struct engine_call *call, uint32_t *out_status,
+MUST_USE status engine_post(const struct docker_call *call, uint32_t *out_status,
                             struct buf *out_body, struct error *err);
 
 #endif

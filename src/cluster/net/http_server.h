@@ -81,7 +81,7 @@ uint16_t http_server_port(const struct http_server *server);
 
 /* The body is moved. A reply to a request that nobody waits for any more is thrown away. */
 void http_server_reply(struct http_server *server, uint64_t id, struct http_reply *reply);
-/* From now on new requests are answered with 503; those in hand go on. */
+/* From now on new requests are answered with 503; those in flight go on. */
 void http_server_stop_taking(struct http_server *server);
 /* Requests that still wait are answered with 503, and `gone` is not called for them. Gives replies
  * under way a second to arrive. Nobody may be about to reply any more. NULL is fine. */

@@ -9,16 +9,16 @@
 #include "engine/base/assert.h"
 #include "engine/file/clock.h"
 
-struct book_line {
+struct addresses_line {
     const char *host;
     uint16_t port;
     bool is_name;                  /* Not in digits: the thread looks it up. */
     struct socket_address address; /* Size 0: not known. */
 };
 
-struct peer_book {
+struct peer_addresses {
     struct arena arena;
-    struct book_line *lines;
+    struct addresses_line *lines;
     uint32_t count;
     pthread_mutex_t mutex; /* Guards what follows, and the lines. */
     pthread_cond_t closed;
@@ -26,61 +26,61 @@ struct peer_book {
     uint32_t users; /* The owner, and the thread if there is one. */
 };
 
-static void book_free(struct peer_book *book)
+static void addresses_free(struct peer_addresses *addresses)
 {
-    (void)pthread_cond_destroy(&book->closed); /* Nobody is left who could use them. */
-    (void)pthread_mutex_destroy(&book->mutex);
-    arena_done(&book->arena);
-    memory_free(NULL, book, sizeof *book);
+    (void)pthread_cond_destroy(&addresses->closed); /* Nobody is left who could use them. */
+    (void)pthread_mutex_destroy(&addresses->mutex);
+    arena_done(&addresses->arena);
+    memory_free(NULL, addresses, sizeof *addresses);
 }
 
-static void book_leave(struct peer_book *book)
+static void addresses_leave(struct peer_addresses *addresses)
 {
-    pthread_mutex_lock(&book->mutex);
-    bool is_last = --book->users == 0;
-    pthread_mutex_unlock(&book->mutex);
-    if (is_last) book_free(book);
+    pthread_mutex_lock(&addresses->mutex);
+    bool is_last = --addresses->users == 0;
+    pthread_mutex_unlock(&addresses->mutex);
+    if (is_last) addresses_free(addresses);
 }
 
 /* ---- the thread; the lock is held, but while the system is asked ---- */
 
-static void line_look_up(struct peer_book *book, struct book_line *line)
+static void line_look_up(struct peer_addresses *addresses, struct addresses_line *line)
 {
     struct socket_address found = {.size = 0};
     struct error err;
-    pthread_mutex_unlock(&book->mutex);
+    pthread_mutex_unlock(&addresses->mutex);
     bool is_known = socket_address_find(line->host, line->port, &found, &err) == STATUS_OK;
-    pthread_mutex_lock(&book->mutex);
+    pthread_mutex_lock(&addresses->mutex);
     if (is_known) line->address = found; /* Else the old one, if any, may still be right. */
 }
 
-static void book_pause(struct peer_book *book)
+static void addresses_pause(struct peer_addresses *addresses)
 {
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until); /* Cannot fail: POSIX requires it. */
-    until.tv_sec += PEER_BOOK_AGAIN_MS / 1000;
+    until.tv_sec += PEER_ADDRESSES_AGAIN_MS / 1000;
     int problem = 0;
-    while (!book->is_closed && problem == 0) {
-        problem = pthread_cond_timedwait(&book->closed, &book->mutex, &until);
+    while (!addresses->is_closed && problem == 0) {
+        problem = pthread_cond_timedwait(&addresses->closed, &addresses->mutex, &until);
     }
 }
 
-static void *book_run(void *context)
+static void *addresses_run(void *context)
 {
-    struct peer_book *book = context;
-    pthread_mutex_lock(&book->mutex);
-    while (!book->is_closed) {
-        for (uint32_t i = 0; i < book->count && !book->is_closed; i++) {
-            if (book->lines[i].is_name) line_look_up(book, &book->lines[i]);
+    struct peer_addresses *addresses = context;
+    pthread_mutex_lock(&addresses->mutex);
+    while (!addresses->is_closed) {
+        for (uint32_t i = 0; i < addresses->count && !addresses->is_closed; i++) {
+            if (addresses->lines[i].is_name) line_look_up(addresses, &addresses->lines[i]);
         }
-        book_pause(book);
+        addresses_pause(addresses);
     }
-    pthread_mutex_unlock(&book->mutex);
-    book_leave(book);
+    pthread_mutex_unlock(&addresses->mutex);
+    addresses_leave(addresses);
     return NULL;
 }
 
-static status book_start(struct peer_book *book, struct error *err)
+static status addresses_start(struct peer_addresses *addresses, struct error *err)
 {
     pthread_t thread;
     pthread_attr_t attributes;
@@ -91,83 +91,85 @@ static status book_start(struct peer_book *book, struct error *err)
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED); /* A valid value. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* Signals are others' business. */
-    book->users++;
-    problem = pthread_create(&thread, &attributes, book_run, book);
+    addresses->users++;
+    problem = pthread_create(&thread, &attributes, addresses_run, addresses);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     if (problem == 0) return STATUS_OK;
-    book->users--;
+    addresses->users--;
     return error_set(err, STATUS_IO, "cannot start a thread to look names up");
 }
 
 /* ---- the owner ---- */
 
-static void mutex_init(struct peer_book *book)
+static void mutex_init(struct peer_addresses *addresses)
 {
     pthread_condattr_t attributes;
-    int problem = pthread_mutex_init(&book->mutex, NULL);
+    int problem = pthread_mutex_init(&addresses->mutex, NULL);
     ASSERT(problem == 0); /* Plain ones take nothing from the system. */
     problem = pthread_condattr_init(&attributes);
     ASSERT(problem == 0);
-    problem = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* As book_pause. */
+    problem = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* As addresses_pause. */
     ASSERT(problem == 0);
-    problem = pthread_cond_init(&book->closed, &attributes);
+    problem = pthread_cond_init(&addresses->closed, &attributes);
     ASSERT(problem == 0);
     (void)pthread_condattr_destroy(&attributes); /* Nothing was kept in it. */
 }
 
-static status book_fill(struct peer_book *book, const struct peer_book_entry *entries,
-                        uint32_t count, struct error *err)
+static status addresses_fill(struct peer_addresses *addresses,
+                             const struct peer_addresses_entry *entries, uint32_t count,
+                             struct error *err)
 {
     bool has_names = false;
-    book->lines = arena_array(&book->arena, struct book_line, count);
-    if (book->lines == NULL && count > 0) return error_memory(err);
+    addresses->lines = arena_array(&addresses->arena, struct addresses_line, count);
+    if (addresses->lines == NULL && count > 0) return error_memory(err);
     for (uint32_t i = 0; i < count; i++) {
-        struct book_line *line = &book->lines[i];
+        struct addresses_line *line = &addresses->lines[i];
         if (entries[i].host == NULL) continue;
-        line->host = arena_copy_string(&book->arena, text_of(entries[i].host));
+        line->host = arena_copy_string(&addresses->arena, text_of(entries[i].host));
         if (line->host == NULL) return error_memory(err);
         line->port = entries[i].port;
         line->is_name = !socket_address_parse(line->host, line->port, &line->address);
         has_names = has_names || line->is_name;
     }
-    book->count = count;
-    return has_names ? book_start(book, err) : STATUS_OK;
+    addresses->count = count;
+    return has_names ? addresses_start(addresses, err) : STATUS_OK;
 }
 
-status peer_book_open(const struct peer_book_entry *entries, uint32_t count, struct peer_book **out,
-                      struct error *err)
+status peer_addresses_open(const struct peer_addresses_entry *entries, uint32_t count,
+                           struct peer_addresses **out, struct error *err)
 {
-    struct peer_book *book = memory_alloc(NULL, sizeof *book);
-    if (book == NULL) return error_memory(err);
-    *book = (struct peer_book){.users = 1};
-    mutex_init(book);
-    status result = book_fill(book, entries, count, err);
+    struct peer_addresses *addresses = memory_alloc(NULL, sizeof *addresses);
+    if (addresses == NULL) return error_memory(err);
+    *addresses = (struct peer_addresses){.users = 1};
+    mutex_init(addresses);
+    status result = addresses_fill(addresses, entries, count, err);
     if (result != STATUS_OK) {
-        book_leave(book);
+        addresses_leave(addresses);
         return result;
     }
-    *out = book;
+    *out = addresses;
     return STATUS_OK;
 }
 
-bool peer_book_find(struct peer_book *book, uint32_t index, struct socket_address *out)
+bool peer_addresses_find(struct peer_addresses *addresses, uint32_t index,
+                         struct socket_address *out)
 {
-    ASSERT(index < book->count);
-    pthread_mutex_lock(&book->mutex);
-    struct socket_address address = book->lines[index].address;
-    pthread_mutex_unlock(&book->mutex);
+    ASSERT(index < addresses->count);
+    pthread_mutex_lock(&addresses->mutex);
+    struct socket_address address = addresses->lines[index].address;
+    pthread_mutex_unlock(&addresses->mutex);
     if (address.size == 0) return false;
     *out = address;
     return true;
 }
 
-void peer_book_close(struct peer_book *book)
+void peer_addresses_close(struct peer_addresses *addresses)
 {
-    if (book == NULL) return;
-    pthread_mutex_lock(&book->mutex);
-    book->is_closed = true;
-    pthread_cond_signal(&book->closed);
-    pthread_mutex_unlock(&book->mutex);
-    book_leave(book);
+    if (addresses == NULL) return;
+    pthread_mutex_lock(&addresses->mutex);
+    addresses->is_closed = true;
+    pthread_cond_signal(&addresses->closed);
+    pthread_mutex_unlock(&addresses->mutex);
+    addresses_leave(addresses);
 }

@@ -4,8 +4,8 @@
  * notes, and the first one to come to a chunk cuts it.
  *
  * What no column of the table is read from does not travel: a chunk is made narrow if that cannot
- * be told from the answer or the books (csv_narrow.h), which is nearly always. Whether it was is a
- * matter of the bytes up to it, so another life of the client makes the same bodies.
+ * be told from the answer or the audit (csv_narrow.h), which is nearly always. Whether it was is a
+ * matter of the bytes up to it, so another incarnation of the client makes the same bodies.
  */
 #include "cluster/node/chunk_source.h"
 
@@ -57,7 +57,7 @@ struct chunk_source {
     struct buf head; /* Of the chunk that is being cut. */
 };
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 static status plan_columns(struct chunk_source *source, uint32_t table, struct error *err)
 {

@@ -10,8 +10,8 @@
  *
  * After a failed read only chunk_source_destroy may follow.
  *
- * Memory: 36 bytes per chunk; the plan and the files are borrowed for the source's life, and nobody
- * else may read from these files. Threads: one owner.
+ * Memory: 36 bytes per chunk; the plan and the files are borrowed for the source's incarnation, and
+ * nobody else may read from these files. Threads: one owner.
  */
 #ifndef CLUSTER_NODE_CHUNK_SOURCE_H
 #define CLUSTER_NODE_CHUNK_SOURCE_H
@@ -52,7 +52,7 @@ struct chunk_place {
 /* False: it has not been read yet. */
 bool chunk_source_place(const struct chunk_source *source, uint32_t table, uint64_t number,
                         struct chunk_place *out);
-/* By table, then chunk: how many LF it has; 0 for what has not been read. As books are made. */
+/* By table, then chunk: how many LF it has; 0 for what has not been read. As audit are made. */
 uint32_t *const *chunk_source_line_counts(const struct chunk_source *source);
 
 /* A file as it was when it was opened. */
@@ -68,8 +68,8 @@ struct source_file {
 MUST_USE status chunk_source_files(const struct chunk_source *source, struct arena *arena,
                                    struct source_file **out, uint32_t *out_count,
                                    struct error *err);
-/* Whether they are the ones that an earlier life of the client had: STATUS_INPUT names the first
- * that is not. */
+/* Whether they are the ones that an earlier incarnation of the client had: STATUS_INPUT names the
+ * first that is not. */
 MUST_USE status chunk_source_match(const struct chunk_source *source,
                                    const struct source_file *earlier, uint32_t count,
                                    struct error *err);

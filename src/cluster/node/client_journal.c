@@ -30,7 +30,7 @@ enum {
 #define JOURNAL_MARK      0x316c6e6a6172696du /* Of this layout. */
 #define JOURNAL_MAX_BYTES ((size_t)1 << 31)
 
-struct journal {
+struct client_journal {
     int fd;
     char *path;
     struct arena arena;
@@ -49,7 +49,7 @@ static void put_text(struct buf *out, struct text text)
     buf_put_text(out, text);
 }
 
-static void header_encode(const struct journal_header *header, struct buf *out)
+static void header_encode(const struct client_journal_header *header, struct buf *out)
 {
     put_text(out, header->job);
     put_text(out, header->owner_key);
@@ -71,7 +71,7 @@ static void header_encode(const struct journal_header *header, struct buf *out)
     }
     buf_put_u32(out, header->chunk_bytes);
     buf_put_u32(out, header->field_limit);
-    buf_put_u64(out, header->side_table_limit);
+    buf_put_u64(out, header->broadcast_limit);
     buf_put_u32(out, header->file_count);
     for (uint32_t i = 0; i < header->file_count; i++) {
         const struct source_file *file = &header->files[i];
@@ -108,12 +108,12 @@ static const struct text *get_texts(struct buf_reader *in, struct arena *arena, 
     return texts;
 }
 
-static const struct journal_setting *get_settings(struct buf_reader *in, struct arena *arena,
-                                                  uint32_t *out_count)
+static const struct client_journal_setting *get_settings(struct buf_reader *in, struct arena *arena,
+                                                         uint32_t *out_count)
 {
     *out_count = get_count(in, SETTING_BYTES);
-    struct journal_setting *settings =
-        arena_array(arena, struct journal_setting, (size_t)*out_count + 1);
+    struct client_journal_setting *settings =
+        arena_array(arena, struct client_journal_setting, (size_t)*out_count + 1);
     for (uint32_t i = 0; settings != NULL && i < *out_count; i++) {
         settings[i].name = get_text(in);
         settings[i].value = get_text(in);
@@ -137,7 +137,8 @@ static const struct source_file *get_files(struct buf_reader *in, struct arena *
 }
 
 /* False: memory is out, or (in->failed) these bytes are no header. */
-static bool header_decode(struct buf_reader *in, struct arena *arena, struct journal_header *out)
+static bool header_decode(struct buf_reader *in, struct arena *arena,
+                          struct client_journal_header *out)
 {
     out->job = get_text(in);
     out->owner_key = get_text(in);
@@ -149,14 +150,14 @@ static bool header_decode(struct buf_reader *in, struct arena *arena, struct jou
     out->gateways = get_texts(in, arena, &out->gateway_count);
     out->chunk_bytes = buf_get_u32(in);
     out->field_limit = buf_get_u32(in);
-    out->side_table_limit = buf_get_u64(in);
+    out->broadcast_limit = buf_get_u64(in);
     out->files = get_files(in, arena, &out->file_count);
     if (buf_left(in) != 0) in->failed = true;
     return !in->failed && out->queries != NULL && out->settings != NULL && out->gateways != NULL &&
            out->files != NULL;
 }
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 static status make_folders(char *path, struct error *err)
 {
@@ -176,7 +177,7 @@ static bool is_set(const char *value)
     return value != NULL && value[0] != '\0';
 }
 
-status journal_folder(struct arena *arena, const char **out, struct error *err)
+status client_journal_folder(struct arena *arena, const char **out, struct error *err)
 {
     const char *own = getenv("MILLRACE_STATE_DIR");
     const char *state = getenv("XDG_STATE_HOME");
@@ -212,18 +213,18 @@ static status check_name(struct text job, struct error *err)
                      job.size < 80 ? (int)job.size : 80, job.bytes, MANIFEST_NAME_MAX);
 }
 
-static struct journal *journal_new(const char *folder, struct text job)
+static struct client_journal *client_journal_new(const char *folder, struct text job)
 {
-    struct journal *journal = memory_alloc(NULL, sizeof *journal);
+    struct client_journal *journal = memory_alloc(NULL, sizeof *journal);
     if (journal == NULL) return NULL;
-    *journal = (struct journal){.fd = -1};
+    *journal = (struct client_journal){.fd = -1};
     journal->path = file_path(folder, job, &journal->arena);
     if (journal->path != NULL) return journal;
-    journal_close(journal);
+    client_journal_close(journal);
     return NULL;
 }
 
-static void journal_free(struct journal *journal)
+static void client_journal_free(struct client_journal *journal)
 {
     file_close(journal->fd);
     buf_done(&journal->waiting);
@@ -231,7 +232,7 @@ static void journal_free(struct journal *journal)
     memory_free(NULL, journal, sizeof *journal);
 }
 
-static status write_start(struct journal *journal, struct text job, const struct buf *body,
+static status write_start(struct client_journal *journal, struct text job, const struct buf *body,
                           struct error *err)
 {
     struct buf bytes = {0};
@@ -253,8 +254,8 @@ static status write_start(struct journal *journal, struct text job, const struct
                      TEXT_ARGS(job), journal->path, TEXT_ARGS(job));
 }
 
-static status create_file(struct journal *journal, const struct journal_header *header,
-                          struct error *err)
+static status create_file(struct client_journal *journal,
+                          const struct client_journal_header *header, struct error *err)
 {
     struct buf body = {0};
     header_encode(header, &body);
@@ -271,15 +272,15 @@ static status create_file(struct journal *journal, const struct journal_header *
     return result;
 }
 
-status journal_create(const char *folder, const struct journal_header *header, struct journal **out,
-                      struct error *err)
+status client_journal_create(const char *folder, const struct client_journal_header *header,
+                             struct client_journal **out, struct error *err)
 {
     TRY(check_name(header->job, err));
-    struct journal *journal = journal_new(folder, header->job);
+    struct client_journal *journal = client_journal_new(folder, header->job);
     if (journal == NULL) return error_memory(err);
     status result = create_file(journal, header, err);
     if (result != STATUS_OK) {
-        journal_free(journal);
+        client_journal_free(journal);
         return result;
     }
     *out = journal;
@@ -302,8 +303,9 @@ static int compare_sent(const void *a, const void *b)
 }
 
 /* Reads until the first record that is none; *out_count is how many there are. */
-static status read_records(struct buf_reader *in, struct arena *arena, struct journal_record *out,
-                           uint64_t *out_count, struct error *err)
+static status read_records(struct buf_reader *in, struct arena *arena,
+                           struct client_journal_record *out, uint64_t *out_count,
+                           struct error *err)
 {
     uint64_t most = buf_left(in) / RECORD_BYTES;
     struct client_sent_chunk *sent = arena_array(arena, struct client_sent_chunk, most + 1);
@@ -331,8 +333,9 @@ static status read_records(struct buf_reader *in, struct arena *arena, struct jo
     return STATUS_OK;
 }
 
-status journal_parse(struct text bytes, struct arena *arena, struct journal_record *out,
-                     struct journal_extent *out_extent, struct error *err)
+status client_journal_parse(struct text bytes, struct arena *arena,
+                            struct client_journal_record *out,
+                            struct client_journal_extent *out_extent, struct error *err)
 {
     struct buf_reader in = {.bytes = (const unsigned char *)bytes.bytes, .size = bytes.size};
     uint64_t mark = buf_get_u64(&in);
@@ -353,7 +356,7 @@ status journal_parse(struct text bytes, struct arena *arena, struct journal_reco
     return STATUS_OK;
 }
 
-static status open_file(struct journal *journal, struct text job, struct error *err)
+static status open_file(struct client_journal *journal, struct text job, struct error *err)
 {
     enum locked_file_found found;
     TRY(locked_file_open(journal->path, &journal->fd, &found, err));
@@ -366,13 +369,13 @@ static status open_file(struct journal *journal, struct text job, struct error *
                      journal->path);
 }
 
-static status read_file(struct journal *journal, struct text job, struct arena *arena,
-                        struct journal_record *out, struct error *err)
+static status read_file(struct client_journal *journal, struct text job, struct arena *arena,
+                        struct client_journal_record *out, struct error *err)
 {
     struct text bytes = {0};
-    struct journal_extent extent = {0};
+    struct client_journal_extent extent = {0};
     TRY(file_read_whole(journal->path, JOURNAL_MAX_BYTES, arena, &bytes, err));
-    status result = journal_parse(bytes, arena, out, &extent, err);
+    status result = client_journal_parse(bytes, arena, out, &extent, err);
     if (result == STATUS_CORRUPT || (result == STATUS_OK && !text_equal(out->header.job, job))) {
         return error_set(err, STATUS_CORRUPT,
                          "%s is damaged, or of another version: take another id, and remove it",
@@ -386,17 +389,18 @@ static status read_file(struct journal *journal, struct text job, struct arena *
     return locked_file_cut(journal->fd, journal->path, journal->written_bytes, err);
 }
 
-status journal_open(const char *folder, struct text job, struct arena *arena,
-                    struct journal_record *out_record, struct journal **out, struct error *err)
+status client_journal_open(const char *folder, struct text job, struct arena *arena,
+                           struct client_journal_record *out_record, struct client_journal **out,
+                           struct error *err)
 {
     TRY(check_name(job, err));
-    struct journal *journal = journal_new(folder, job);
+    struct client_journal *journal = client_journal_new(folder, job);
     if (journal == NULL) return error_memory(err);
-    struct journal_record record = {0};
+    struct client_journal_record record = {0};
     status result = open_file(journal, job, err);
     if (result == STATUS_OK) result = read_file(journal, job, arena, &record, err);
     if (result != STATUS_OK) {
-        journal_free(journal);
+        client_journal_free(journal);
         return result;
     }
     *out_record = record;
@@ -404,7 +408,7 @@ status journal_open(const char *folder, struct text job, struct arena *arena,
     return STATUS_OK;
 }
 
-static status journal_flush(struct journal *journal, struct error *err)
+static status client_journal_flush(struct client_journal *journal, struct error *err)
 {
     struct buf *waiting = &journal->waiting;
     if (waiting->size == 0) return STATUS_OK;
@@ -424,8 +428,8 @@ static status journal_flush(struct journal *journal, struct error *err)
     return result;
 }
 
-status journal_append(struct journal *journal, const struct buf *record, uint64_t now_ms,
-                      struct error *err)
+status client_journal_append(struct client_journal *journal, const struct buf *record,
+                             uint64_t now_ms, struct error *err)
 {
     ASSERT(record->size == CLIENT_JOURNAL_RECORD);
     struct buf *waiting = &journal->waiting;
@@ -436,28 +440,29 @@ status journal_append(struct journal *journal, const struct buf *record, uint64_
     }
     buf_put(waiting, record->bytes, record->size);
     buf_put_u64(waiting, record_checksum(record->bytes, journal->record_count++));
-    if (waiting->size >= (size_t)GATHER_RECORDS * RECORD_BYTES) return journal_flush(journal, err);
-    return journal_tick(journal, now_ms, err);
+    if (waiting->size >= (size_t)GATHER_RECORDS * RECORD_BYTES)
+        return client_journal_flush(journal, err);
+    return client_journal_tick(journal, now_ms, err);
 }
 
-status journal_tick(struct journal *journal, uint64_t now_ms, struct error *err)
+status client_journal_tick(struct client_journal *journal, uint64_t now_ms, struct error *err)
 {
     if (now_ms - journal->waiting_since_ms < GATHER_MS) return STATUS_OK;
-    return journal_flush(journal, err);
+    return client_journal_flush(journal, err);
 }
 
-void journal_close(struct journal *journal)
+void client_journal_close(struct client_journal *journal)
 {
     if (journal == NULL) return;
     struct error ignored;
-    status written = journal_flush(journal, &ignored);
+    status written = client_journal_flush(journal, &ignored);
     (void)written; /* What is lost is sent again. */
-    journal_free(journal);
+    client_journal_free(journal);
 }
 
-void journal_remove(struct journal *journal)
+void client_journal_remove(struct client_journal *journal)
 {
     if (journal == NULL) return;
     locked_file_remove(journal->path); /* One that stays can still be gone on with. */
-    journal_free(journal);
+    client_journal_free(journal);
 }

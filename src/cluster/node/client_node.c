@@ -1,7 +1,7 @@
 /* client_node.c - carries out what cluster/role/client/client.c decides: reads chunks, calls
  * gateways, gives rows.
  *
- * The books are put together here, from every worker's part, and checked like those of one process:
+ * The audit are put together here, from every worker's part, and checked like those of one process:
  * only then was it an answer.
  */
 #include "cluster/node/client_node.h"
@@ -55,7 +55,7 @@ struct client_node {
     bool read_failed;
     struct arena arena;
     struct arena batch_arena;
-    struct account account;
+    struct counters counters;
     bool *query_done;
     uint64_t sent_bytes;
     uint64_t total_bytes;
@@ -100,10 +100,11 @@ static status make_request(struct client_node *node, struct job_request *out, st
         node->total_bytes += files[node->plan->scans[i].table].byte_count;
     }
     const struct sentiment_model *sentiment = job_sentiment(node->options.job);
-    char *build = arena_alloc(arena, SHAPE_BUILD_SIZE, 1);
+    char *build = arena_alloc(arena, JOB_LAYOUT_BUILD_SIZE, 1);
     if (build == NULL) return error_memory(err);
     *out = (struct job_request){
-        .build = sentiment == NULL ? text_of(shape_build) : shape_build_naming(sentiment, build),
+        .build = sentiment == NULL ? text_of(job_layout_build)
+                                   : job_layout_build_naming(sentiment, build),
         .tables_sql = source->tables_sql,
         .queries = queries,
         .query_count = source->query_count,
@@ -113,7 +114,7 @@ static status make_request(struct client_node *node, struct job_request *out, st
         .table_count = node->plan->table_count,
         .chunk_bytes = options->chunk_bytes,
         .field_limit = options->field_limit,
-        .side_table_limit = options->side_table_limit,
+        .broadcast_limit = options->broadcast_limit,
     };
     return STATUS_OK;
 }
@@ -191,7 +192,7 @@ static status give_rows(struct client_node *node, struct effect *effect, struct 
 {
     struct schema schema = node->plan->queries[effect->query].schema;
     struct batch batch;
-    book_end_add_answer(&node->account.taken[effect->query], effect->number, &effect->bytes);
+    exchange_count_add_answer(&node->counters.taken[effect->query], effect->number, &effect->bytes);
     arena_reset(&node->batch_arena);
     TRY(batch_decode(effect->bytes.bytes, effect->bytes.size, schema, &node->batch_arena, &batch,
                      err));
@@ -201,10 +202,10 @@ static status give_rows(struct client_node *node, struct effect *effect, struct 
     return node->options.query_done(node->options.context, effect->query, err);
 }
 
-static status add_books(struct client_node *node, const struct effect *effect, struct error *err)
+static status add_audit(struct client_node *node, const struct effect *effect, struct error *err)
 {
     struct text bytes = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
-    return account_add(&node->account, node->plan, bytes, err);
+    return counters_add(&node->counters, node->plan, bytes, err);
 }
 
 static void read_chunk(struct client_node *node, const struct effect *effect)
@@ -243,11 +244,11 @@ static status carry_one(struct client_node *node, struct effect *effect, struct 
         return STATUS_OK;
     case EFFECT_JOURNAL:
         if (node->options.journal == NULL) return STATUS_OK;
-        return journal_append(node->options.journal, &effect->bytes, clock_ms(), err);
+        return client_journal_append(node->options.journal, &effect->bytes, clock_ms(), err);
     case EFFECT_RESULT:
         return node->end.code != STATUS_OK ? STATUS_OK : give_rows(node, effect, err);
-    case EFFECT_BOOKS:
-        return add_books(node, effect, err);
+    case EFFECT_AUDIT:
+        return add_audit(node, effect, err);
     case EFFECT_PROGRESS:
         if (node->options.progress == NULL) return STATUS_OK;
         node->options.progress(node->options.context, &effect->progress, node->sent_bytes,
@@ -331,7 +332,7 @@ static status run(struct client_node *node, struct error *err)
             step(node, &event);
             carry(node);
             if (node->options.journal != NULL) {
-                TRY(journal_tick(node->options.journal, clock_ms(), err));
+                TRY(client_journal_tick(node->options.journal, clock_ms(), err));
             }
         }
         if (node->effects.failed) return error_memory(err);
@@ -341,24 +342,24 @@ static status run(struct client_node *node, struct error *err)
     return err->code;
 }
 
-static status check_books(struct client_node *node, struct books *out_books, struct error *err)
+static status check_audit(struct client_node *node, struct audit *out_audit, struct error *err)
 {
     uint32_t *shard_counts = arena_array(&node->arena, uint32_t, node->plan->fold_count + 1);
     if (shard_counts == NULL) return error_memory(err);
     for (uint32_t i = 0; i < node->plan->fold_count; i++) {
         shard_counts[i] = fold_shard_count(&node->plan->folds[i], SHARD_COUNT);
     }
-    struct books_source source = {
+    struct audit_source source = {
         .plan = node->plan,
-        .account = &node->account,
+        .counters = &node->counters,
         .files = job_files(node->options.job),
         .chunk_lines = chunk_source_line_counts(node->source),
         .shard_counts = shard_counts,
     };
-    TRY(books_make(&source, job_arena(node->options.job), out_books, err));
-    TRY(books_check(&source, err));
-    out_books->balanced = true;
-    out_books->bytes_read = node->sent_bytes;
+    TRY(audit_make(&source, job_arena(node->options.job), out_audit, err));
+    TRY(audit_check(&source, err));
+    out_audit->balanced = true;
+    out_audit->bytes_read = node->sent_bytes;
     return STATUS_OK;
 }
 
@@ -380,7 +381,7 @@ static status open_node(struct client_node *node, struct job_request *request, s
         .ca = options->ca,
     };
     node->query_done = arena_array(&node->arena, bool, node->plan->query_count + 1);
-    if (node->query_done == NULL || !account_init(&node->account, node->plan, &node->arena)) {
+    if (node->query_done == NULL || !counters_init(&node->counters, node->plan, &node->arena)) {
         return error_memory(err);
     }
     TRY(make_request(node, request, err));
@@ -423,7 +424,7 @@ static void close_node(struct client_node *node)
     memory_free(NULL, node, sizeof *node);
 }
 
-status client_node_run(const struct client_node_options *options, struct books *out_books,
+status client_node_run(const struct client_node_options *options, struct audit *out_audit,
                        struct error *err)
 {
     struct client_node *node = memory_alloc(NULL, sizeof *node);
@@ -439,9 +440,9 @@ status client_node_run(const struct client_node_options *options, struct books *
     for (uint32_t i = 0; result == STATUS_OK && i < node->plan->query_count; i++) {
         if (!node->query_done[i]) result = options->query_done(options->context, i, err);
     }
-    if (result == STATUS_OK) result = check_books(node, out_books, err);
-    out_books->elapsed_seconds = clock_seconds() - started;
-    out_books->cpu_seconds = clock_cpu_seconds() - cpu_started;
+    if (result == STATUS_OK) result = check_audit(node, out_audit, err);
+    out_audit->elapsed_seconds = clock_seconds() - started;
+    out_audit->cpu_seconds = clock_cpu_seconds() - cpu_started;
     close_node(node);
     return result;
 }

@@ -22,7 +22,7 @@ struct client_node_options {
     const char *owner_key;                /* 32 hex digits. */
     const char *token;                    /* NULL: none. */
     const char *ca;                       /* As in http_client.h. */
-    struct journal *journal;              /* NULL: nothing is remembered. */
+    struct client_journal *journal;       /* NULL: nothing is remembered. */
     const struct client_sent_chunk *sent; /* From the journal, when resuming. */
     uint64_t sent_count;
     uint64_t retry_for_ms;
@@ -36,9 +36,9 @@ struct client_node_options {
                      uint64_t total_bytes);
 };
 
-/* STATUS_OK: all answers were given and the books balance. STATUS_UNREACHABLE: no gateway was of
+/* STATUS_OK: all answers were given and the audit balance. STATUS_UNREACHABLE: no gateway was of
  * use. */
-MUST_USE status client_node_run(const struct client_node_options *options, struct books *out_books,
+MUST_USE status client_node_run(const struct client_node_options *options, struct audit *out_audit,
                                 struct error *err);
 
 /* One call to a gateway, for commands that only ask: status, jobs, cancel. Tries all gateways. */

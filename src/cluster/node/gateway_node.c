@@ -22,7 +22,7 @@ enum {
     HEADER_LIMIT = 64 << 10,
     IDLE_S = 120,
     BODIES_PER_WINDOW = 4, /* Bodies held at once, in windows of chunks. */
-    SHARD_COUNT = 8,       /* As in one process: it shows in the books. */
+    SHARD_COUNT = 8,       /* As in one process: it shows in the audit. */
     SYNC_DEADLINE_MS = 2000,
     REPLY_DEADLINE_MS = 10000,
     JOB_LIMIT = 1024,
@@ -204,7 +204,7 @@ static status make_gateway(struct gateway_node *node, struct error *err)
         .work_queue_count = config->work_queues,
         .shard_count = SHARD_COUNT,
         .window = config->window,
-        .side_table_limit = config->side_table_limit,
+        .broadcast_limit = config->broadcast_limit,
         .memory_limit = config->memory_limit,
         .log_limit = config->log_limit,
         .max_message = config->max_message,
@@ -266,7 +266,7 @@ static status run(struct gateway_node *node, struct error *err)
         struct event event;
         node_core_take(&node->core, &event);
         if (event.kind == EVENT_STOP) {
-            stop_ms = event.now_ms + node_core_patience(&node->core, STOP_MS);
+            stop_ms = event.now_ms + node_core_deadline(&node->core, STOP_MS);
             http_server_stop_taking(node->server);
         }
         bool is_late = stop_ms != 0 && event.now_ms >= stop_ms;

@@ -151,29 +151,30 @@ static uint64_t random_word(void)
     return hash_combine(word, (uint64_t)clock_wall_ms());
 }
 
-static status start_beating(struct node_core *core, enum node_role role, struct error *err)
+static status start_heartbeats(struct node_core *core, enum node_role role, struct error *err)
 {
     bool is_gateway = role == NODE_GATEWAY;
-    struct heartbeat_options options = {
+    struct heartbeat_thread_options options = {
         .config = core->options.config,
         .name = core->options.name,
         .role = role,
         .incarnation = core->incarnation,
         .log = core->log,
-        .leash = core->leash,
+        .supervisor_link = core->supervisor_link,
         .context = core,
         .stop = on_stop,
         .view = is_gateway ? on_view : NULL,
         .events = is_gateway ? on_events : NULL,
     };
-    return heartbeat_open(&options, &core->heartbeat, err);
+    return heartbeat_thread_open(&options, &core->heartbeat_thread, err);
 }
 
 status node_core_open(struct node_core *core, const struct node_options *options,
                       enum node_role role, struct error *err)
 {
-    *core = (struct node_core){
-        .listener = {.event = heard}, .options = *options, .leash = {.folder = options->leash}};
+    *core = (struct node_core){.listener = {.event = heard},
+                               .options = *options,
+                               .supervisor_link = {.folder = options->supervisor_link}};
     memory_keep_freed();
     struct crash_owner owner = {.node = options->name, .role = node_role_names[role]};
     TRY(crash_points_arm(getenv("MILLRACE_CRASH"), owner, err));
@@ -186,7 +187,7 @@ status node_core_open(struct node_core *core, const struct node_options *options
     node_log_say(core->log, SAY_INFO, "event=started role=%s incarnation=%llu",
                  node_role_names[role], (unsigned long long)core->incarnation);
     TRY(mailbox_create(sizeof(struct event), &core->mailbox, err));
-    return start_beating(core, role, err);
+    return start_heartbeats(core, role, err);
 }
 
 /* A private broker writes down where it answers; it may be starting just now. */
@@ -210,7 +211,7 @@ static status find_broker(struct node_core *core, struct error *err)
         if (node_core_is_to_stop(core)) {
             return error_set(err, STATUS_CANCELLED, "stopped while there was no broker");
         }
-        heartbeat_progress(core->heartbeat);
+        heartbeat_thread_progress(core->heartbeat_thread);
         (void)poll(NULL, 0, BROKER_LOOK_MS); /* A signal ends it earlier. */
     }
     TRY(secret_file_read(path, URI_LIMIT, &core->arena, &uri, err));
@@ -257,25 +258,27 @@ status node_core_connect(struct node_core *core, uint32_t work_prefetch, struct 
 bool node_core_is_to_stop(struct node_core *core)
 {
     bool by_signal = core->options.stop != NULL && atomic_load(core->options.stop);
-    bool is_free = leash_look(&core->leash, clock_ms());
+    bool is_free = supervisor_link_look(&core->supervisor_link, clock_ms());
     return by_signal || is_free || atomic_load(&core->ordered_stop);
 }
 
-uint32_t node_core_patience(const struct node_core *core, uint32_t usual_ms)
+uint32_t node_core_deadline(const struct node_core *core, uint32_t usual_ms)
 {
-    return core->leash.is_lost && usual_ms > LEASH_STOP_MS ? LEASH_STOP_MS : usual_ms;
+    return core->supervisor_link.is_lost && usual_ms > SUPERVISOR_LINK_STOP_MS
+               ? SUPERVISOR_LINK_STOP_MS
+               : usual_ms;
 }
 
 static const char *why_stopped(const struct node_core *core)
 {
-    if (core->leash.is_lost) return "leash-lost";
+    if (core->supervisor_link.is_lost) return "supervisor-gone";
     return atomic_load(&core->ordered_stop) ? "ordered" : "signal";
 }
 
 void node_core_tell_stop(struct node_core *core)
 {
     core->told_stop = true;
-    heartbeat_state(core->heartbeat, BEAT_STOPPING);
+    heartbeat_thread_state(core->heartbeat_thread, HEARTBEAT_STOPPING);
     node_log_say(core->log, SAY_INFO, "event=stopping reason=%s", why_stopped(core));
     (void)service_notify(SERVICE_STOPPING); /* Most have no supervisor that listens. */
 }
@@ -283,7 +286,7 @@ void node_core_tell_stop(struct node_core *core)
 void node_core_take(struct node_core *core, struct event *out_event)
 {
     uint64_t now_ms = clock_ms();
-    heartbeat_progress(core->heartbeat);
+    heartbeat_thread_progress(core->heartbeat_thread);
     if (!core->told_stop && node_core_is_to_stop(core)) {
         node_core_tell_stop(core);
         *out_event = (struct event){.kind = EVENT_STOP, .now_ms = now_ms};
@@ -299,7 +302,7 @@ void node_core_take(struct node_core *core, struct event *out_event)
     if (out_event->kind == EVENT_CONFIRMED) CRASH_POINT("before-confirm");
     if (out_event->kind != EVENT_CONNECTED || core->told_ready) return;
     core->told_ready = true;
-    if (!core->told_stop) heartbeat_state(core->heartbeat, BEAT_UP);
+    if (!core->told_stop) heartbeat_thread_state(core->heartbeat_thread, HEARTBEAT_UP);
     if (core->options.ready != NULL) core->options.ready(core->options.context);
 }
 
@@ -330,7 +333,7 @@ static bool is_question(const struct effect *effect)
 static void carry_send(struct node_core *core, struct effect *effect)
 {
     enum message_kind kind = sent_kind(effect);
-    bool is_emission = kind == MESSAGE_LANE_END;
+    bool is_emission = kind == MESSAGE_PRODUCER_END;
     bool is_result = kind == MESSAGE_RESULT;
     if (is_emission) CRASH_POINT("before-emit");
     if (is_result) CRASH_POINT("before-result");
@@ -379,9 +382,10 @@ status node_core_close(struct node_core *core, status result)
 {
     bool is_planned = core->log != NULL && node_core_is_to_stop(core);
     if (is_planned && result == STATUS_CANCELLED) result = STATUS_OK;
-    bus_close(core->bus, node_core_patience(core, CLOSE_MS));
-    heartbeat_close(core->heartbeat,
-                    is_planned && result == STATUS_OK ? HEARTBEAT_PLANNED : HEARTBEAT_FAILED);
+    bus_close(core->bus, node_core_deadline(core, CLOSE_MS));
+    heartbeat_thread_close(core->heartbeat_thread, is_planned && result == STATUS_OK
+                                                       ? HEARTBEAT_THREAD_PLANNED
+                                                       : HEARTBEAT_THREAD_FAILED);
     struct event event;
     while (core->mailbox != NULL && mailbox_take(core->mailbox, 0, &event)) {
         node_core_event_done(&event);

@@ -3,8 +3,8 @@
  *
  *     node_core_open -> node_core_connect -> (node_core_take, node_core_carry)* -> node_core_close
  *
- * In a cluster with monitors the node beats from node_core_open on. It is told to stop by a signal,
- * by an order of the monitors' leader, or by the end of whoever holds its leash.
+ * In a cluster with monitors the node heartbeats from node_core_open on. It is told to stop by a
+ * signal, by an order of the monitors' leader, or by the end of whoever holds its supervisor link.
  *
  * Threads: one owner; others post events to `mailbox`.
  */
@@ -29,8 +29,8 @@ struct node_core {
     struct node_log *log;
     struct mailbox *mailbox; /* Of struct event. */
     struct bus *bus;
-    struct heartbeat *heartbeat; /* NULL: there are no monitors. */
-    struct leash leash;
+    struct heartbeat_thread *heartbeat_thread; /* NULL: there are no monitors. */
+    struct supervisor_link supervisor_link;
     atomic_bool ordered_stop; /* By the monitors' leader. */
     atomic_uint view_count;   /* Of monitors, in the mailbox. */
     uint64_t incarnation;     /* When it was started: the wall clock in ms. */
@@ -42,7 +42,7 @@ struct node_core {
 
 enum { NODE_TICK_MS = 20 };
 
-/* Takes the folder, opens the log, begins to beat; arms crash points from the environment. A
+/* Takes the folder, opens the log, begins to heartbeat; arms crash points from the environment. A
  * gateway is posted what monitors tell: EVENT_VIEW, EVENT_HAPPENED. */
 MUST_USE status node_core_open(struct node_core *core, const struct node_options *options,
                                enum node_role role, struct error *err);
@@ -58,9 +58,10 @@ bool node_core_carry(struct node_core *core, struct effect *effect);
 bool node_core_is_to_stop(struct node_core *core);
 /* The stop begins: tells monitors, the log and whoever supervises the process. */
 void node_core_tell_stop(struct node_core *core);
-/* How long what is in hand may take, once it is: without a leash nobody else is left to wait for.
+/* How long what is in flight may take, once it is: without a supervisor link nobody else is left to
+ * wait for.
  */
-uint32_t node_core_patience(const struct node_core *core, uint32_t usual_ms);
+uint32_t node_core_deadline(const struct node_core *core, uint32_t usual_ms);
 /* Frees what an event owns, but for tasks and requests. */
 void node_core_event_done(struct event *event);
 /* Sends and acknowledges what waits; `result` is how the node ends, which monitors are told. Gives

@@ -8,19 +8,21 @@
 
 #include "cluster/store/folder_lock.h"
 
-bool leash_look(struct leash *leash, uint64_t now_ms)
+bool supervisor_link_look(struct supervisor_link *supervisor_link, uint64_t now_ms)
 {
     pid_t holder;
-    if (leash->folder == NULL || leash->is_lost || now_ms < leash->look_ms) return leash->is_lost;
-    leash->look_ms = now_ms + LEASH_LOOK_MS;
-    bool is_free = folder_lock_look(leash->folder, &holder) == FOLDER_FREE;
-    leash->is_lost = is_free && leash->was_free;
-    leash->was_free = is_free;
-    if (leash->is_lost) leash->lost_ms = now_ms;
-    return leash->is_lost;
+    if (supervisor_link->folder == NULL || supervisor_link->is_lost ||
+        now_ms < supervisor_link->look_ms)
+        return supervisor_link->is_lost;
+    supervisor_link->look_ms = now_ms + SUPERVISOR_LINK_LOOK_MS;
+    bool is_free = folder_lock_look(supervisor_link->folder, &holder) == FOLDER_FREE;
+    supervisor_link->is_lost = is_free && supervisor_link->was_free;
+    supervisor_link->was_free = is_free;
+    if (supervisor_link->is_lost) supervisor_link->lost_ms = now_ms;
+    return supervisor_link->is_lost;
 }
 
-bool leash_is_overdue(const struct leash *leash, uint64_t now_ms)
+bool supervisor_link_is_overdue(const struct supervisor_link *supervisor_link, uint64_t now_ms)
 {
-    return leash->is_lost && now_ms >= leash->lost_ms + LEASH_KILL_MS;
+    return supervisor_link->is_lost && now_ms >= supervisor_link->lost_ms + SUPERVISOR_LINK_KILL_MS;
 }

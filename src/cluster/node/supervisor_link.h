@@ -14,12 +14,13 @@
 #include <stdint.h>
 
 enum {
-    LEASH_LOOK_MS = 1000,
-    LEASH_STOP_MS = 2000,                /* How long things may take once it is lost. */
-    LEASH_KILL_MS = LEASH_STOP_MS + 5000 /* Whoever has not ended by then hangs. */
+    SUPERVISOR_LINK_LOOK_MS = 1000,
+    SUPERVISOR_LINK_STOP_MS = 2000, /* How long things may take once it is lost. */
+    SUPERVISOR_LINK_KILL_MS =
+        SUPERVISOR_LINK_STOP_MS + 5000 /* Whoever has not ended by then hangs. */
 };
 
-struct leash {
+struct supervisor_link {
     const char *folder; /* NULL: there is none. */
     uint64_t look_ms;   /* When to look again. */
     bool was_free;      /* When it was last looked at. */
@@ -28,8 +29,8 @@ struct leash {
 };
 
 /* Looks if it is time to; whether it is lost. */
-bool leash_look(struct leash *leash, uint64_t now_ms);
+bool supervisor_link_look(struct supervisor_link *supervisor_link, uint64_t now_ms);
 /* Whether it has been lost for so long that the process is to be killed. */
-bool leash_is_overdue(const struct leash *leash, uint64_t now_ms);
+bool supervisor_link_is_overdue(const struct supervisor_link *supervisor_link, uint64_t now_ms);
 
 #endif

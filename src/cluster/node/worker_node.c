@@ -1,6 +1,6 @@
 /* worker_node.c - carries out what cluster/role/worker/worker.c decides.
  *
- * What is in hand is noted while a message is applied and while a chunk is mapped: if it ends the
+ * What is in flight is noted while a message is applied and while a chunk is mapped: if it ends the
  * process, the next start knows.
  */
 #include "cluster/node/worker_node.h"
@@ -29,7 +29,7 @@ enum {
     PAUSE_MS = 1000,
     EMIT_WINDOW = 16,
     SWEEP_MS = 1000,
-    STOP_MS = 8000, /* After this, what is in hand is left to others; `up` waits for 10 s. */
+    STOP_MS = 8000, /* After this, what is in flight is left to others; `up` waits for 10 s. */
     JOIN_S = 1      /* For a map that is under way even then. */
 };
 
@@ -37,8 +37,8 @@ struct worker_node {
     struct node_core core;
     struct worker *worker;
     struct spill_folder spill; /* In the worker's own folder. */
-    struct log_files *logs;
-    struct note_file *notes;
+    struct input_log *logs;
+    struct intent_record *intents;
     struct mailbox *tasks; /* Of struct map_task pointers. */
     pthread_t threads[MAP_THREADS_MAX];
     uint32_t thread_count;
@@ -63,9 +63,9 @@ static void *map_thread(void *argument)
             continue;
         }
         if (task == NULL) break;
-        bool noted = note_file_hold(node->notes, task->item);
+        bool recorded = intent_record_hold(node->intents, task->item);
         mapper_run(mapper, task);
-        if (noted) note_file_release(node->notes, task->item);
+        if (recorded) intent_record_release(node->intents, task->item);
         struct event event = {.kind = EVENT_MAPPED, .task = task};
         mailbox_post(node->core.mailbox, &event);
         mapper_sweep(mapper);
@@ -113,7 +113,7 @@ static void carry_log(struct worker_node *node, struct effect *effect)
     struct text bytes = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
     struct error err;
     CRASH_POINT("before-log");
-    status result = log_files_append(node->logs, effect->to, bytes, config->log_limit, &err);
+    status result = input_log_append(node->logs, effect->to, bytes, config->log_limit, &err);
     CRASH_POINT("after-log");
     if (result == STATUS_OK) return;
     node_log_say(node->core.log, SAY_ERROR, "event=log-failed job=%s reason=\"%s\"", effect->to,
@@ -141,7 +141,7 @@ static void carry(struct worker_node *node)
             carry_log(node, effect);
             break;
         case EFFECT_LOG_REMOVE:
-            if (log_files_remove(node->logs, effect->to, &err) != STATUS_OK) {
+            if (input_log_remove(node->logs, effect->to, &err) != STATUS_OK) {
                 node_log_say(node->core.log, SAY_ERROR, "event=remove-failed job=%s reason=\"%s\"",
                              effect->to, err.text);
             }
@@ -166,9 +166,9 @@ static void step(struct worker_node *node, struct event *event)
     uint64_t item = event->kind == EVENT_DELIVERY && !event->from_work ? message_item(bytes) : 0;
     /* What a chunk gives for this worker itself is applied in the step. */
     if (event->kind == EVENT_MAPPED) item = event->task->item;
-    bool noted = item != 0 && note_file_hold(node->notes, item);
+    bool recorded = item != 0 && intent_record_hold(node->intents, item);
     worker_step(node->worker, event, &node->effects);
-    if (noted) note_file_release(node->notes, item);
+    if (recorded) intent_record_release(node->intents, item);
     carry(node);
     buf_done(&event->bytes);
     if (is_confirm) CRASH_POINT("after-confirm");
@@ -185,28 +185,28 @@ static status replay_record(struct log_replay *replay, const char *job, struct b
     uint64_t item = message_item(text);
     struct event event = {.kind = EVENT_RECORD, .now_ms = clock_ms(), .job = job, .bytes = *bytes};
     bool is_first = bytes->size > 1 && bytes->bytes[1] == MESSAGE_MANIFEST;
-    int64_t begun_ms = is_first ? log_files_begun_ms(node->logs, job) : 0;
+    int64_t begun_ms = is_first ? input_log_begun_ms(node->logs, job) : 0;
     int64_t age_ms = clock_wall_ms() - begun_ms;
     if (begun_ms > 0 && age_ms > 0) event.age_ms = (uint64_t)age_ms;
     *bytes = (struct buf){0};
     (void)err;
-    bool noted = item != 0 && note_file_hold(node->notes, item);
+    bool recorded = item != 0 && intent_record_hold(node->intents, item);
     worker_step(node->worker, &event, &node->effects);
-    if (noted) note_file_release(node->notes, item);
+    if (recorded) intent_record_release(node->intents, item);
     carry(node);
     buf_done(&event.bytes);
-    heartbeat_progress(node->core.heartbeat);
-    heartbeat_replayed(node->core.heartbeat, ++node->replayed_count);
+    heartbeat_thread_progress(node->core.heartbeat_thread);
+    heartbeat_thread_replayed(node->core.heartbeat_thread, ++node->replayed_count);
     return STATUS_OK;
 }
 
-static void replay_notice(struct log_replay *replay, const struct log_notice *notice)
+static void replay_notice(struct log_replay *replay, const struct input_log_notice *notice)
 {
     struct worker_node *node =
         (struct worker_node *)((char *)replay - offsetof(struct worker_node, replay));
-    static const char *const kinds[] = {[LOG_NOTICE_CUT] = "log-cut",
-                                        [LOG_NOTICE_REMOVED] = "log-removed",
-                                        [LOG_NOTICE_JUNK] = "junk-found"};
+    static const char *const kinds[] = {[INPUT_LOG_NOTICE_CUT] = "log-cut",
+                                        [INPUT_LOG_NOTICE_REMOVED] = "log-removed",
+                                        [INPUT_LOG_NOTICE_JUNK] = "junk-found"};
     node_log_say(node->core.log, SAY_WARN, "event=%s name=%s kept=%llu lost=%llu reason=\"%s\"",
                  kinds[notice->kind], notice->name, (unsigned long long)notice->kept_bytes,
                  (unsigned long long)notice->lost_bytes, notice->reason);
@@ -215,7 +215,7 @@ static void replay_notice(struct log_replay *replay, const struct log_notice *no
 static void on_alive(void *context)
 {
     const struct worker_node *node = context;
-    heartbeat_progress(node->core.heartbeat);
+    heartbeat_thread_progress(node->core.heartbeat_thread);
 }
 
 static status make_worker(struct worker_node *node, struct error *err)
@@ -262,23 +262,23 @@ static status make_worker(struct worker_node *node, struct error *err)
 
 static status start_worker(struct worker_node *node, struct error *err)
 {
-    struct note_start notes;
-    struct log_report report;
+    struct intent_start intents;
+    struct input_log_report report;
     TRY(make_worker(node, err));
-    TRY(note_file_open(node->core.folder, &node->notes, &notes, err));
-    TRY(log_files_open(node->core.folder, (struct log_options){0}, &node->logs, err));
+    TRY(intent_record_open(node->core.folder, &node->intents, &intents, err));
+    TRY(input_log_open(node->core.folder, (struct input_log_options){0}, &node->logs, err));
     TRY(start_threads(node, err));
-    for (uint32_t i = 0; i < notes.found_count; i++) {
-        struct event event = {.kind = EVENT_NOTED,
+    for (uint32_t i = 0; i < intents.found_count; i++) {
+        struct event event = {.kind = EVENT_INTENT,
                               .now_ms = clock_ms(),
-                              .item = notes.found[i].item,
-                              .count = notes.found[i].starts};
+                              .item = intents.found[i].item,
+                              .count = intents.found[i].starts};
         node_log_say(node->core.log, SAY_WARN, "event=was-in-hand item=%016llx starts=%u",
-                     (unsigned long long)notes.found[i].item, notes.found[i].starts);
+                     (unsigned long long)intents.found[i].item, intents.found[i].starts);
         worker_step(node->worker, &event, &node->effects);
     }
     node->replay = (struct log_replay){.record = replay_record, .notice = replay_notice};
-    TRY(log_files_replay(node->logs, &node->replay, &report, err));
+    TRY(input_log_replay(node->logs, &node->replay, &report, err));
     node_log_say(node->core.log, SAY_INFO, "event=replayed jobs=%llu records=%llu bytes=%llu",
                  (unsigned long long)report.job_count, (unsigned long long)report.record_count,
                  (unsigned long long)report.payload_bytes);
@@ -297,12 +297,12 @@ static status run(struct worker_node *node, struct error *err)
         struct event event;
         node_core_take(&node->core, &event);
         if (event.kind == EVENT_STOP) {
-            stop_ms = event.now_ms + node_core_patience(&node->core, STOP_MS);
+            stop_ms = event.now_ms + node_core_deadline(&node->core, STOP_MS);
         }
         bool is_late = stop_ms != 0 && event.now_ms >= stop_ms;
         step(node, &event);
         if (node->effects.failed) return error_memory(err);
-        heartbeat_jobs(node->core.heartbeat, worker_job_count(node->worker));
+        heartbeat_thread_jobs(node->core.heartbeat_thread, worker_job_count(node->worker));
         if (is_late) break;
     }
     return STATUS_OK;
@@ -326,7 +326,7 @@ status worker_node_run(const struct node_options *options, struct error *err)
     }
     worker_destroy(node.worker);
     effects_done(&node.effects);
-    log_files_close(node.logs);
-    note_file_close(node.notes);
+    input_log_close(node.logs);
+    intent_record_close(node.intents);
     return node_core_close(&node.core, result);
 }

@@ -24,11 +24,11 @@ struct node_options {
     enum say_level level;
     const char *level_name; /* As it was given, for nodes that this one starts; may be NULL. */
     const char *broker; /* A URI instead of the configuration's; NULL with `broker = start`: the one
-                           that the broker's keeper has written down. */
-    const char *leash;  /* A folder: see leash.h; may be NULL. */
+                           that the broker's supervisor has written down. */
+    const char *supervisor_link;          /* A folder: see supervisor link.h; may be NULL. */
     const struct node_analysis *analyses; /* Gateways. */
     uint32_t analysis_count;
-    const atomic_bool *stop;      /* Set by a signal: finish what is in hand, then return. */
+    const atomic_bool *stop;      /* Set by a signal: finish what is in flight, then return. */
     void (*ready)(void *context); /* Connected for the first time; may be NULL. */
     /* The broker can't be used for now, and why; may be NULL. From any thread. */
     void (*trouble)(void *context, const char *text);

@@ -9,7 +9,7 @@
  * so order matters. A message is logged before it is acknowledged, a chunk's outputs are confirmed
  * before the chunk is acknowledged.
  *
- * Whoever drives a worker notes what is in hand (message_item) while a delivery or record is
+ * Whoever drives a worker notes what is in flight (message_item) while a delivery or record is
  * stepped and while a task is mapped, so that after a crash it is known what may have caused it.
  *
  * Memory: bytes in events and effects are owned by whoever holds the struct; taking them over is
@@ -34,7 +34,7 @@ enum { ROLE_NAME_SIZE = 65 }; /* Terminated; of jobs, nodes and queries. */
 
 enum event_kind {
     EVENT_RECORD,    /* At start: one record of a job's log, in order; `bytes`. */
-    EVENT_NOTED,     /* At start: `item` was in hand when the process ended; `count` starts. */
+    EVENT_INTENT,    /* At start: `item` was in flight when the process ended; `count` starts. */
     EVENT_STARTED,   /* All records and notes have been given. */
     EVENT_CONNECTED, /* To the broker. */
     EVENT_DISCONNECTED,
@@ -51,7 +51,7 @@ enum event_kind {
     EVENT_HAPPENED,   /* Gateway: the monitors' leader says what happened: `happened`. */
     EVENT_MEASURED,   /* Gateway: how long the queues are; `bytes` are struct queue_depth. */
     EVENT_TICK,       /* Some time has passed. */
-    EVENT_STOP        /* Finish what is in hand, then EFFECT_EXIT. */
+    EVENT_STOP        /* Finish what is in flight, then EFFECT_EXIT. */
 };
 
 /* How many messages wait in a queue of the broker. */
@@ -72,7 +72,7 @@ struct event {
     uint64_t token;
     uint64_t request_id;
     bool blocked;
-    uint64_t item; /* message_item of what was in hand. */
+    uint64_t item; /* message_item of what was in flight. */
     uint32_t count;
     uint64_t age_ms; /* Of a job's log, with its first record; 0: not known. */
     struct buf bytes;
@@ -129,12 +129,12 @@ enum effect_kind {
     EFFECT_READ,       /* Client: chunk `number` of scan `scan`; comes as CLIENT_CHUNK. */
     EFFECT_JOURNAL,    /* Client: remember `bytes`. */
     EFFECT_RESULT,     /* Client: `bytes`, batch `number` of query `query` of `count`, in order. */
-    EFFECT_BOOKS,      /* Client: `bytes`: worker `number`'s part of the books, of `count`. */
+    EFFECT_AUDIT,      /* Client: `bytes`: worker `number`'s part of the audit, of `count`. */
     EFFECT_PROGRESS,   /* Client: `progress` */
     EFFECT_DONE,       /* Client: the job has ended; `error.code` STATUS_OK: well. */
     EFFECT_MEASURE,    /* Gateway: ask the broker for the length of all queues. */
     EFFECT_SAY,        /* For the log: `bytes` is a line of key=value, at `level`. */
-    EFFECT_EXIT        /* Nothing is in hand any more. */
+    EFFECT_EXIT        /* Nothing is in flight any more. */
 };
 
 enum say_level { SAY_ERROR, SAY_WARN, SAY_INFO, SAY_DEBUG };

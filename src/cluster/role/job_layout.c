@@ -16,24 +16,26 @@
 #include "engine/sql/compile.h"
 #include "engine/sql/explain.h"
 
-const char *const shape_build = BUILD_ID;
+const char *const job_layout_build = BUILD_ID;
 
-struct text shape_build_with(const struct sentiment_model *sentiment, char out[SHAPE_BUILD_SIZE])
+struct text job_layout_build_with(const struct sentiment_model *sentiment,
+                                  char out[JOB_LAYOUT_BUILD_SIZE])
 {
     bool is_own = sentiment == NULL || sentiment->checksum == sentiment_builtin.checksum;
-    return is_own ? text_of(shape_build) : shape_build_naming(sentiment, out);
+    return is_own ? text_of(job_layout_build) : job_layout_build_naming(sentiment, out);
 }
 
-struct text shape_build_naming(const struct sentiment_model *sentiment, char out[SHAPE_BUILD_SIZE])
+struct text job_layout_build_naming(const struct sentiment_model *sentiment,
+                                    char out[JOB_LAYOUT_BUILD_SIZE])
 {
     if (sentiment == NULL) sentiment = &sentiment_builtin;
-    int size = snprintf(out, SHAPE_BUILD_SIZE, "%s+sentiment-%016llx", shape_build,
+    int size = snprintf(out, JOB_LAYOUT_BUILD_SIZE, "%s+sentiment-%016llx", job_layout_build,
                         (unsigned long long)sentiment->checksum);
-    ASSERT(size > 0 && size < SHAPE_BUILD_SIZE);
+    ASSERT(size > 0 && size < JOB_LAYOUT_BUILD_SIZE);
     return text_of(out);
 }
 
-static status shape_memory(struct error *err)
+static status job_layout_memory(struct error *err)
 {
     return error_set(err, STATUS_MEMORY, "out of memory while a job was planned");
 }
@@ -67,7 +69,7 @@ static status plan_manifest(struct manifest *manifest, struct arena *arena, stru
         arena_array(arena, struct compile_query, manifest->query_count + 1);
     struct compile_setting *settings =
         arena_array(arena, struct compile_setting, manifest->setting_count + 1);
-    if (queries == NULL || settings == NULL) return shape_memory(err);
+    if (queries == NULL || settings == NULL) return job_layout_memory(err);
     for (uint32_t i = 0; i < manifest->query_count; i++) {
         queries[i] = (struct compile_query){manifest->queries[i].name, manifest->queries[i].sql};
     }
@@ -83,7 +85,7 @@ static status plan_manifest(struct manifest *manifest, struct arena *arena, stru
         .setting_count = manifest->setting_count,
         .measure = measure_table,
         .context = manifest,
-        .side_table_limit = manifest->side_table_limit,
+        .broadcast_limit = manifest->broadcast_limit,
     };
     return compile_queries(&input, arena, out_plan, err);
 }
@@ -95,7 +97,7 @@ static status fingerprint(const struct plan *plan, uint64_t *out_hash, struct er
     explain_json(plan, &text);
     status result = STATUS_OK;
     if (text.failed) {
-        result = shape_memory(err);
+        result = job_layout_memory(err);
     } else {
         *out_hash = hash_bytes(text.bytes, text.size);
     }
@@ -103,7 +105,7 @@ static status fingerprint(const struct plan *plan, uint64_t *out_hash, struct er
     return result;
 }
 
-status shape_fingerprint(struct manifest *manifest, struct error *err)
+status job_layout_fingerprint(struct manifest *manifest, struct error *err)
 {
     struct arena arena;
     struct plan *plan;
@@ -141,12 +143,12 @@ static void rest_also(bool *own, const bool *other, uint32_t scan_count)
 }
 
 /* Folds stand behind those they depend on. */
-static status find_rests(struct shape *shape, struct error *err)
+static status find_rests(struct layout *layout, struct error *err)
 {
-    const struct plan *plan = shape->plan;
+    const struct plan *plan = layout->plan;
     uint32_t scans = plan->scan_count;
-    bool *rests = arena_array(&shape->arena, bool, (size_t)(plan->fold_count + 1) * (scans + 1));
-    if (rests == NULL) return shape_memory(err);
+    bool *rests = arena_array(&layout->arena, bool, (size_t)(plan->fold_count + 1) * (scans + 1));
+    if (rests == NULL) return job_layout_memory(err);
     for (uint32_t fold = 0; fold < plan->fold_count; fold++) {
         bool *own = rests + (size_t)fold * scans;
         for (uint32_t i = 0; i < plan->pipeline_count; i++) {
@@ -158,24 +160,24 @@ static status find_rests(struct shape *shape, struct error *err)
                 rest_also(own, rests + (size_t)pipeline->source * scans, scans);
             }
             for (uint32_t side = 0; side < plan->fold_count; side++) {
-                if (!shape->pipeline_needs[(size_t)i * plan->fold_count + side]) continue;
+                if (!layout->pipeline_needs[(size_t)i * plan->fold_count + side]) continue;
                 rest_also(own, rests + (size_t)side * scans, scans);
             }
         }
     }
-    shape->rests_on = rests;
+    layout->rests_on = rests;
     return STATUS_OK;
 }
 
-static status find_needs(struct shape *shape, struct error *err)
+static status find_needs(struct layout *layout, struct error *err)
 {
-    const struct plan *plan = shape->plan;
+    const struct plan *plan = layout->plan;
     bool *needs =
-        arena_array(&shape->arena, bool, (size_t)(plan->scan_count + 1) * (plan->fold_count + 1));
-    bool *copied = arena_array(&shape->arena, bool, plan->fold_count + 1);
-    bool *pipeline_needs = arena_array(&shape->arena, bool,
+        arena_array(&layout->arena, bool, (size_t)(plan->scan_count + 1) * (plan->fold_count + 1));
+    bool *copied = arena_array(&layout->arena, bool, plan->fold_count + 1);
+    bool *pipeline_needs = arena_array(&layout->arena, bool,
                                        (size_t)(plan->pipeline_count + 1) * (plan->fold_count + 1));
-    if (needs == NULL || copied == NULL || pipeline_needs == NULL) return shape_memory(err);
+    if (needs == NULL || copied == NULL || pipeline_needs == NULL) return job_layout_memory(err);
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &plan->pipelines[i];
         bool *own = pipeline_needs + (size_t)i * plan->fold_count;
@@ -187,9 +189,9 @@ static status find_needs(struct shape *shape, struct error *err)
             needs[(size_t)pipeline->source * plan->fold_count + fold] = true;
         }
     }
-    shape->needs = needs;
-    shape->pipeline_needs = pipeline_needs;
-    shape->copied = copied;
+    layout->needs = needs;
+    layout->pipeline_needs = pipeline_needs;
+    layout->copied = copied;
     return STATUS_OK;
 }
 
@@ -209,33 +211,33 @@ static status check_manifest(const struct manifest *manifest, struct error *err)
     return error_set(err, STATUS_CORRUPT, "a manifest has sizes or workers that can't be");
 }
 
-static status find_workers(struct shape *shape, struct error *err)
+static status find_workers(struct layout *layout, struct error *err)
 {
-    const struct manifest *manifest = &shape->manifest;
-    uint32_t *workers = arena_array(&shape->arena, uint32_t, manifest->worker_count + 1);
-    if (workers == NULL) return shape_memory(err);
+    const struct manifest *manifest = &layout->manifest;
+    uint32_t *workers = arena_array(&layout->arena, uint32_t, manifest->worker_count + 1);
+    if (workers == NULL) return job_layout_memory(err);
     for (uint32_t i = 0; i < manifest->worker_count; i++) {
-        if (manifest->workers[i].folds) workers[shape->fold_worker_count++] = i;
+        if (manifest->workers[i].folds) workers[layout->fold_worker_count++] = i;
     }
-    if (shape->fold_worker_count == 0) {
+    if (layout->fold_worker_count == 0) {
         return error_set(err, STATUS_USAGE, "no worker of the manifest folds");
     }
-    shape->fold_workers = workers;
+    layout->fold_workers = workers;
     return STATUS_OK;
 }
 
-static status shape_init(struct shape *shape, struct text bytes, struct error *err)
+static status job_layout_init(struct layout *layout, struct text bytes, struct error *err)
 {
-    struct manifest *manifest = &shape->manifest;
-    unsigned char *copy = arena_alloc(&shape->arena, (size_t)bytes.size + 1, 8);
-    if (copy == NULL) return shape_memory(err);
+    struct manifest *manifest = &layout->manifest;
+    unsigned char *copy = arena_alloc(&layout->arena, (size_t)bytes.size + 1, 8);
+    if (copy == NULL) return job_layout_memory(err);
     if (bytes.size > 0) memcpy(copy, bytes.bytes, bytes.size);
-    shape->bytes = (struct text){(const char *)copy, bytes.size};
-    shape->hash = manifest_hash(shape->bytes);
-    TRY(manifest_decode(shape->bytes, &shape->arena, manifest, err));
+    layout->bytes = (struct text){(const char *)copy, bytes.size};
+    layout->hash = manifest_hash(layout->bytes);
+    TRY(manifest_decode(layout->bytes, &layout->arena, manifest, err));
     TRY(check_manifest(manifest, err));
-    char own[SHAPE_BUILD_SIZE];
-    struct text build = shape_build_with(shape->sentiment, own);
+    char own[JOB_LAYOUT_BUILD_SIZE];
+    struct text build = job_layout_build_with(layout->sentiment, own);
     if (!text_equal(manifest->build, build)) {
         return error_set(err, STATUS_USAGE,
                          "the job was planned by build %.*s and this is build %.*s: let all nodes "
@@ -244,124 +246,125 @@ static status shape_init(struct shape *shape, struct text bytes, struct error *e
     }
     struct plan *plan;
     uint64_t hash = 0;
-    TRY(plan_manifest(manifest, &shape->arena, &plan, err));
+    TRY(plan_manifest(manifest, &layout->arena, &plan, err));
     TRY(fingerprint(plan, &hash, err));
     if (hash != manifest->plan) {
         return error_set(err, STATUS_USAGE,
                          "the job's SQL gives another plan here: let all nodes run the same build");
     }
-    shape->plan = plan;
-    uint32_t *shard_counts = arena_array(&shape->arena, uint32_t, plan->fold_count + 1);
-    if (shard_counts == NULL) return shape_memory(err);
+    layout->plan = plan;
+    uint32_t *shard_counts = arena_array(&layout->arena, uint32_t, plan->fold_count + 1);
+    if (shard_counts == NULL) return job_layout_memory(err);
     for (uint32_t i = 0; i < plan->fold_count; i++) {
         shard_counts[i] = fold_shard_count(&plan->folds[i], manifest->shard_count);
     }
-    shape->shard_counts = shard_counts;
-    TRY(find_workers(shape, err));
-    TRY(find_needs(shape, err));
-    return find_rests(shape, err);
+    layout->shard_counts = shard_counts;
+    TRY(find_workers(layout, err));
+    TRY(find_needs(layout, err));
+    return find_rests(layout, err);
 }
 
-status shape_create(struct text bytes, const struct sentiment_model *sentiment, struct shape **out,
-                    struct error *err)
+status job_layout_create(struct text bytes, const struct sentiment_model *sentiment,
+                         struct layout **out, struct error *err)
 {
-    struct shape *shape = memory_alloc(NULL, sizeof *shape);
-    if (shape == NULL) return shape_memory(err);
-    *shape = (struct shape){.uses = 1, .sentiment = sentiment};
-    arena_init(&shape->arena, NULL);
-    status result = shape_init(shape, bytes, err);
+    struct layout *layout = memory_alloc(NULL, sizeof *layout);
+    if (layout == NULL) return job_layout_memory(err);
+    *layout = (struct layout){.uses = 1, .sentiment = sentiment};
+    arena_init(&layout->arena, NULL);
+    status result = job_layout_init(layout, bytes, err);
     if (result != STATUS_OK) {
-        shape_release(shape);
+        job_layout_release(layout);
         return result;
     }
-    *out = shape;
+    *out = layout;
     return STATUS_OK;
 }
 
-struct shape *shape_keep(struct shape *shape)
+struct layout *job_layout_keep(struct layout *layout)
 {
-    atomic_fetch_add(&shape->uses, 1);
-    return shape;
+    atomic_fetch_add(&layout->uses, 1);
+    return layout;
 }
 
-void shape_release(struct shape *shape)
+void job_layout_release(struct layout *layout)
 {
-    if (shape == NULL || atomic_fetch_sub(&shape->uses, 1) != 1) return;
-    arena_done(&shape->arena);
-    memory_free(NULL, shape, sizeof *shape);
+    if (layout == NULL || atomic_fetch_sub(&layout->uses, 1) != 1) return;
+    arena_done(&layout->arena);
+    memory_free(NULL, layout, sizeof *layout);
 }
 
 /* ---- who owns what ---- */
 
-uint32_t shape_shard_count(const struct shape *shape, uint32_t fold)
+uint32_t job_layout_shard_count(const struct layout *layout, uint32_t fold)
 {
-    return shape->shard_counts[fold];
+    return layout->shard_counts[fold];
 }
 
-uint32_t shape_owner(const struct shape *shape, uint32_t fold, uint32_t shard)
+uint32_t job_layout_owner(const struct layout *layout, uint32_t fold, uint32_t shard)
 {
-    return shape->fold_workers[(fold + shard) % shape->fold_worker_count];
+    return layout->fold_workers[(fold + shard) % layout->fold_worker_count];
 }
 
-uint32_t shape_keeper(const struct shape *shape, uint32_t scan)
+uint32_t job_layout_counter_owner(const struct layout *layout, uint32_t scan)
 {
-    return shape->fold_workers[scan % shape->fold_worker_count];
+    return layout->fold_workers[scan % layout->fold_worker_count];
 }
 
-static bool owns_some(const struct shape *shape, uint32_t fold, uint32_t worker)
+static bool owns_some(const struct layout *layout, uint32_t fold, uint32_t worker)
 {
-    for (uint32_t shard = 0; shard < shape->shard_counts[fold]; shard++) {
-        if (shape_owner(shape, fold, shard) == worker) return true;
+    for (uint32_t shard = 0; shard < layout->shard_counts[fold]; shard++) {
+        if (job_layout_owner(layout, fold, shard) == worker) return true;
     }
     return false;
 }
 
-bool shape_feeds(const struct shape *shape, enum stream_source kind, uint32_t source,
-                 uint32_t worker)
+bool job_layout_feeds(const struct layout *layout, enum stream_source kind, uint32_t source,
+                      uint32_t worker)
 {
-    const struct plan *plan = shape->plan;
-    if (kind == STREAM_SCAN && shape_keeper(shape, source) == worker) return true;
-    if (kind == STREAM_COPY) return shape->copied[source];
+    const struct plan *plan = layout->plan;
+    if (kind == STREAM_SCAN && job_layout_counter_owner(layout, source) == worker) return true;
+    if (kind == STREAM_COPY) return layout->copied[source];
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &plan->pipelines[i];
         bool is_source = (pipeline->source_kind == SOURCE_SCAN) == (kind == STREAM_SCAN) &&
                          pipeline->source == source;
-        if (is_source && owns_some(shape, pipeline->target, worker)) return true;
+        if (is_source && owns_some(layout, pipeline->target, worker)) return true;
     }
     return false;
 }
 
-uint32_t shape_worker(const struct shape *shape, struct text name)
+uint32_t job_layout_worker(const struct layout *layout, struct text name)
 {
     uint32_t i = 0;
-    while (i < shape->manifest.worker_count && !text_equal(shape->manifest.workers[i].name, name)) {
+    while (i < layout->manifest.worker_count &&
+           !text_equal(layout->manifest.workers[i].name, name)) {
         i++;
     }
     return i;
 }
 
-const struct manifest_table *shape_files(const struct shape *shape, uint32_t table)
+const struct manifest_table *job_layout_files(const struct layout *layout, uint32_t table)
 {
-    const struct manifest *manifest = &shape->manifest;
-    struct text name = shape->plan->tables[table].name;
+    const struct manifest *manifest = &layout->manifest;
+    struct text name = layout->plan->tables[table].name;
     for (uint32_t i = 0; i < manifest->table_count; i++) {
         if (text_equal_ignoring_case(manifest->tables[i].name, name)) return &manifest->tables[i];
     }
     return NULL;
 }
 
-uint64_t shape_chunk_limit(const struct shape *shape, uint32_t scan)
+uint64_t job_layout_chunk_limit(const struct layout *layout, uint32_t scan)
 {
-    const struct manifest_table *files = shape_files(shape, shape->plan->scans[scan].table);
+    const struct manifest_table *files = job_layout_files(layout, layout->plan->scans[scan].table);
     uint64_t limit = 0;
     for (uint32_t i = 0; files != NULL && i < files->file_count; i++) {
-        uint64_t chunks = files->files[i].size / shape->manifest.chunk_bytes;
+        uint64_t chunks = files->files[i].size / layout->manifest.chunk_bytes;
         limit = add_saturated(limit, add_saturated(chunks, 1));
     }
     return limit;
 }
 
-uint32_t shape_work_queue(const struct shape *shape, uint64_t number, uint32_t queue_count)
+uint32_t job_layout_work_queue(const struct layout *layout, uint64_t number, uint32_t queue_count)
 {
-    return (uint32_t)((shape->hash + number) % queue_count);
+    return (uint32_t)((layout->hash + number) % queue_count);
 }

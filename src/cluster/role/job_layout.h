@@ -3,7 +3,7 @@
  * Made from the bytes of a manifest, by planning its SQL; read-only afterwards. Two nodes with
  * equal bytes have equal shapes, or one of them refuses (another build, another plan).
  *
- * Memory: owned, counted: shape_keep and shape_release; the last release frees it.
+ * Memory: owned, counted: job_layout_keep and job_layout_release; the last release frees it.
  * Threads: reading and counting from any.
  */
 #ifndef CLUSTER_ROLE_JOB_LAYOUT_H
@@ -21,17 +21,19 @@
 #include "cluster/wire/message.h"
 
 /* Which sources this program was built from: nodes of another build refuse the job. */
-extern const char *const shape_build;
+extern const char *const job_layout_build;
 
 /* The same, and which model of sentiment() it uses unless that is the program's own (NULL, or a
  * copy of it): all that a manifest's bytes don't tell. It may lie in `out`. */
 struct sentiment_model;
-enum { SHAPE_BUILD_SIZE = 128 };
-struct text shape_build_with(const struct sentiment_model *sentiment, char out[SHAPE_BUILD_SIZE]);
+enum { JOB_LAYOUT_BUILD_SIZE = 128 };
+struct text job_layout_build_with(const struct sentiment_model *sentiment,
+                                  char out[JOB_LAYOUT_BUILD_SIZE]);
 /* The same with the model even if it is the own: for clients that mean a certain one. */
-struct text shape_build_naming(const struct sentiment_model *sentiment, char out[SHAPE_BUILD_SIZE]);
+struct text job_layout_build_naming(const struct sentiment_model *sentiment,
+                                    char out[JOB_LAYOUT_BUILD_SIZE]);
 
-struct shape {
+struct layout {
     struct manifest manifest;
     struct text bytes; /* The manifest, encoded. */
     uint64_t hash;     /* Of these bytes. */
@@ -43,7 +45,7 @@ struct shape {
     const bool *pipeline_needs; /* [pipeline * fold_count + fold]: the same by pipeline. */
     const bool
         *rests_on; /* [fold * scan_count + scan]: the fold can't be complete before the scan. */
-    const bool *copied; /* By fold: a side table or scalar, which every worker gets a copy of. */
+    const bool *copied; /* By fold: a build side or scalar, which every worker gets a copy of. */
     const uint32_t *shard_counts; /* By fold. */
     struct arena arena;
     atomic_uint_fast32_t uses;
@@ -51,30 +53,30 @@ struct shape {
 
 /* Fills in `plan` (the fingerprint) of a manifest that is complete otherwise: plans its SQL.
  * STATUS_SQL, STATUS_USAGE: the question is wrong; the text is for the user. */
-MUST_USE status shape_fingerprint(struct manifest *manifest, struct error *err);
+MUST_USE status job_layout_fingerprint(struct manifest *manifest, struct error *err);
 
 /* Bytes are copied; the model is borrowed, NULL: the program's. STATUS_CORRUPT: not a manifest;
  * STATUS_USAGE: of another build, model or plan. */
-MUST_USE status shape_create(struct text bytes, const struct sentiment_model *sentiment,
-                             struct shape **out, struct error *err);
-struct shape *shape_keep(struct shape *shape);
-void shape_release(struct shape *shape);
+MUST_USE status job_layout_create(struct text bytes, const struct sentiment_model *sentiment,
+                                  struct layout **out, struct error *err);
+struct layout *job_layout_keep(struct layout *layout);
+void job_layout_release(struct layout *layout);
 
 /* How many shards a fold has, and the number of the worker that owns one. */
-uint32_t shape_shard_count(const struct shape *shape, uint32_t fold);
-uint32_t shape_owner(const struct shape *shape, uint32_t fold, uint32_t shard);
+uint32_t job_layout_shard_count(const struct layout *layout, uint32_t fold);
+uint32_t job_layout_owner(const struct layout *layout, uint32_t fold, uint32_t shard);
 /* The worker who adds up what was counted while a scan was mapped. */
-uint32_t shape_keeper(const struct shape *shape, uint32_t scan);
+uint32_t job_layout_counter_owner(const struct layout *layout, uint32_t scan);
 /* Whether a stream has messages for a worker. */
-bool shape_feeds(const struct shape *shape, enum stream_source kind, uint32_t source,
-                 uint32_t worker);
+bool job_layout_feeds(const struct layout *layout, enum stream_source kind, uint32_t source,
+                      uint32_t worker);
 /* The number of the worker with this name, or worker_count. */
-uint32_t shape_worker(const struct shape *shape, struct text name);
+uint32_t job_layout_worker(const struct layout *layout, struct text name);
 /* The files of one of the plan's tables; NULL: the manifest has none. */
-const struct manifest_table *shape_files(const struct shape *shape, uint32_t table);
+const struct manifest_table *job_layout_files(const struct layout *layout, uint32_t table);
 /* No scan of these files has as many chunks: a client that says otherwise is wrong. */
-uint64_t shape_chunk_limit(const struct shape *shape, uint32_t scan);
+uint64_t job_layout_chunk_limit(const struct layout *layout, uint32_t scan);
 /* The work queue of a chunk. */
-uint32_t shape_work_queue(const struct shape *shape, uint64_t number, uint32_t queue_count);
+uint32_t job_layout_work_queue(const struct layout *layout, uint64_t number, uint32_t queue_count);
 
 #endif

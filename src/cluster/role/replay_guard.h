@@ -1,4 +1,4 @@
-/* replay_guard.h - whether what comes from somebody is of now: protection against recorded
+/* replay_guard.h - whether what comes from somebody is current: protection against recorded
  * datagrams.
  *
  * The code at a datagram's end proves who made it, not when. So each receiver gives each sender a
@@ -21,10 +21,10 @@
 
 #include "cluster/wire/datagram.h"
 
-enum { LINK_NONCE_LIFE_MS = 5000, LINK_CHALLENGE_PAUSE_MS = 50, LINK_WINDOW = 64 };
+enum { REPLAY_GUARD_NONCE_MS = 5000, REPLAY_CHALLENGE_PAUSE_MS = 50, REPLAY_WINDOW = 64 };
 
 /* The receiver's side. Zeroed: nothing was heard yet. */
-struct link {
+struct replay_guard {
     uint64_t incarnation; /* Of the sender's last datagram that was taken, */
     uint64_t sequence;    /* its number, */
     uint64_t before;      /* which of those before it were taken: bit 0 is the last of them, */
@@ -35,34 +35,37 @@ struct link {
     uint64_t asked_ms;    /* and when the sender was last told. */
 };
 
-enum link_answer {
-    LINK_TAKE,      /* It is of now. */
-    LINK_LATE,      /* It is, too, but a later one has overtaken it. */
-    LINK_CHALLENGE, /* It may be old: send link_challenge. */
-    LINK_IGNORE     /* It is old, or may be, and the sender has just been challenged. */
+enum replay_guard_answer {
+    REPLAY_TAKE,      /* It is current. */
+    REPLAY_LATE,      /* It is, too, but a later one has overtaken it. */
+    REPLAY_CHALLENGE, /* It may be old: send replay_guard_challenge. */
+    REPLAY_IGNORE     /* It is old, or may be, and the sender has just been challenged. */
 };
 
 /* `older_is_welcome`: the incarnation known is thought to be dead, so one that proves itself may
  * take its place although its number is lower. `random` is a fresh random number. */
-enum link_answer link_take(struct link *link, const struct datagram *datagram,
-                           bool older_is_welcome, uint64_t now_ms, uint64_t random);
+enum replay_guard_answer replay_guard_take(struct replay_guard *link,
+                                           const struct datagram *datagram, bool older_is_welcome,
+                                           uint64_t now_ms, uint64_t random);
 /* Since something was last taken; UINT64_MAX: nothing ever was. */
-uint64_t link_idle_ms(const struct link *link, uint64_t now_ms);
+uint64_t replay_guard_idle_ms(const struct replay_guard *link, uint64_t now_ms);
 /* The challenge that answers `datagram`, after LINK_CHALLENGE. */
-struct challenge link_challenge(const struct link *link, const struct datagram *datagram);
+struct challenge replay_guard_challenge(const struct replay_guard *link,
+                                        const struct datagram *datagram);
 
 /* The sender's side, one for each receiver. Zeroed: nothing was sent yet. */
-struct link_sender {
+struct replay_sender {
     uint64_t sequence;   /* Of the last datagram sent. */
     uint64_t nonce;      /* To bring. */
     uint64_t challenged; /* The sequence that the last challenge taken answers. */
 };
 
 /* Fills in incarnation, sequence and nonce. */
-void link_stamp(struct link_sender *sender, uint64_t incarnation, struct datagram *datagram);
+void replay_guard_stamp(struct replay_sender *sender, uint64_t incarnation,
+                        struct datagram *datagram);
 /* A challenge counts when it answers something this incarnation has sent, later than the last one.
  */
-bool link_challenged(struct link_sender *sender, uint64_t incarnation,
-                     const struct challenge *challenge);
+bool replay_guard_challenged(struct replay_sender *sender, uint64_t incarnation,
+                             const struct challenge *challenge);
 
 #endif

@@ -1,4 +1,4 @@
-/* bus_memory.c - the books between the caller and a broker in memory. */
+/* bus_memory.c - the audit between the caller and a broker in memory. */
 #include "cluster/sim/bus_memory.h"
 
 #include <stdio.h>

@@ -18,8 +18,8 @@
 #include "engine/base/error.h"
 #include "engine/base/random.h"
 
-/* `number` is what was given to world_after: mostly the life of the process that asked, so that
- * what a dead one asked for is not done. */
+/* `number` is what was given to world_after: mostly the incarnation of the process that asked, so
+ * that what a dead one asked for is not done. */
 typedef void (*world_action)(void *context, uint64_t number);
 
 struct world_timer {

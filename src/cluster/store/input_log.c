@@ -40,9 +40,9 @@ struct log_slot {
     bool broken;   /* Holds the rest of a failed write that could not be cut off. */
 };
 
-struct log_files {
+struct input_log {
     char root[PATH_SIZE]; /* DIR/jobs */
-    struct log_options options;
+    struct input_log_options options;
     struct log_slot *slots;
     size_t slot_count;
     size_t slot_capacity;
@@ -69,8 +69,8 @@ static bool job_name_valid(const char *name)
            size;
 }
 
-/* "DIR/jobs/JOB", and `suffix` after it; log_files_open has seen to it that it fits. */
-static void job_path(const struct log_files *files, const char *job, const char *suffix,
+/* "DIR/jobs/JOB", and `suffix` after it; input_log_open has seen to it that it fits. */
+static void job_path(const struct input_log *files, const char *job, const char *suffix,
                      char out[PATH_SIZE])
 {
     int size = snprintf(out, PATH_SIZE, "%s/%s%s", files->root, job, suffix);
@@ -79,7 +79,7 @@ static void job_path(const struct log_files *files, const char *job, const char 
 
 /* ---- slots ---- */
 
-static struct log_slot *slot_find(const struct log_files *files, const char *job)
+static struct log_slot *slot_find(const struct input_log *files, const char *job)
 {
     for (size_t i = 0; i < files->slot_count; i++) {
         if (strcmp(files->slots[i].job, job) == 0) return &files->slots[i];
@@ -87,7 +87,7 @@ static struct log_slot *slot_find(const struct log_files *files, const char *job
     return NULL;
 }
 
-static struct log_slot *slot_add(struct log_files *files, const char *job)
+static struct log_slot *slot_add(struct input_log *files, const char *job)
 {
     if (files->slot_count == files->slot_capacity) {
         size_t capacity = files->slot_capacity == 0 ? FIRST_CAPACITY : 2 * files->slot_capacity;
@@ -104,7 +104,7 @@ static struct log_slot *slot_add(struct log_files *files, const char *job)
     return slot;
 }
 
-static void slot_close(struct log_files *files, struct log_slot *slot)
+static void slot_close(struct input_log *files, struct log_slot *slot)
 {
     if (slot->fd < 0) return;
     (void)close(slot->fd); /* What a write told was all there is to know: nothing is buffered. */
@@ -112,13 +112,13 @@ static void slot_close(struct log_files *files, struct log_slot *slot)
     files->open_count--;
 }
 
-static void slot_remove(struct log_files *files, struct log_slot *slot)
+static void slot_remove(struct input_log *files, struct log_slot *slot)
 {
     slot_close(files, slot);
     *slot = files->slots[--files->slot_count];
 }
 
-static void close_oldest(struct log_files *files)
+static void close_oldest(struct input_log *files)
 {
     struct log_slot *oldest = NULL;
     for (size_t i = 0; i < files->slot_count; i++) {
@@ -128,7 +128,7 @@ static void close_oldest(struct log_files *files)
     if (oldest != NULL) slot_close(files, oldest);
 }
 
-static status slot_open(struct log_files *files, struct log_slot *slot, struct error *err)
+static status slot_open(struct input_log *files, struct log_slot *slot, struct error *err)
 {
     if (slot->fd >= 0) return STATUS_OK;
     while (files->open_count >= files->options.descriptor_limit) {
@@ -155,15 +155,15 @@ static status slot_open(struct log_files *files, struct log_slot *slot, struct e
 
 /* ---- open and close ---- */
 
-status log_files_open(const char *dir, struct log_options options, struct log_files **out,
+status input_log_open(const char *dir, struct input_log_options options, struct input_log **out,
                       struct error *err)
 {
     if (strlen(dir) + sizeof "/jobs//log" + NAME_MAX_BYTES > PATH_SIZE) {
         return error_set(err, STATUS_IO, "%.200s...: the path is too long", dir);
     }
-    struct log_files *files = memory_alloc(NULL, sizeof *files);
+    struct input_log *files = memory_alloc(NULL, sizeof *files);
     if (files == NULL) return error_memory(err);
-    *files = (struct log_files){.options = options};
+    *files = (struct input_log){.options = options};
     if (files->options.record_limit == 0) files->options.record_limit = RECORD_LIMIT;
     if (files->options.descriptor_limit == 0) files->options.descriptor_limit = DESCRIPTOR_LIMIT;
     (void)snprintf(files->root, PATH_SIZE, "%s/jobs", dir); /* Fits, see above. */
@@ -171,14 +171,14 @@ status log_files_open(const char *dir, struct log_options options, struct log_fi
     bool made;
     status result = file_make_folder(files->root, &made, err);
     if (result != STATUS_OK) {
-        log_files_close(files);
+        input_log_close(files);
         return result;
     }
     *out = files;
     return STATUS_OK;
 }
 
-void log_files_close(struct log_files *files)
+void input_log_close(struct input_log *files)
 {
     if (files == NULL) return;
     for (size_t i = 0; i < files->slot_count; i++) {
@@ -195,7 +195,7 @@ struct log_reader {
     uint64_t position;     /* Of the next record. */
     uint64_t size;         /* Of the file. */
     uint32_t record_limit;
-    unsigned char header[LOG_HEADER_SIZE]; /* Of the next record, if there is that much. */
+    unsigned char header[INPUT_LOG_HEADER_SIZE]; /* Of the next record, if there is that much. */
 };
 
 /* STATUS_CORRUPT: the log can be believed up to here only; the error says why. */
@@ -213,25 +213,25 @@ static status read_bytes(struct log_reader *reader, uint64_t offset, void *out, 
 static status read_record(struct log_reader *reader, struct buf *out, struct error *err)
 {
     uint64_t left = reader->size - reader->position;
-    struct log_header header;
-    if (left < LOG_HEADER_SIZE) {
+    struct input_log_header header;
+    if (left < INPUT_LOG_HEADER_SIZE) {
         return error_set(err, STATUS_CORRUPT, "it ends within a record");
     }
-    if (!log_header_parse(reader->header, &header)) {
+    if (!input_log_header_parse(reader->header, &header)) {
         return error_set(err, STATUS_CORRUPT, "what follows is not a record");
     }
-    uint64_t whole_size = log_record_size(header.size);
+    uint64_t whole_size = input_log_record_size(header.size);
     if (header.size > reader->record_limit || whole_size > left) {
         return error_set(err, STATUS_CORRUPT, "it ends within a record");
     }
-    size_t padded_size = (size_t)whole_size - LOG_HEADER_SIZE;
+    size_t padded_size = (size_t)whole_size - INPUT_LOG_HEADER_SIZE;
     uint64_t behind = left - whole_size;
-    size_t next_size = behind < LOG_HEADER_SIZE ? 0 : LOG_HEADER_SIZE;
+    size_t next_size = behind < INPUT_LOG_HEADER_SIZE ? 0 : INPUT_LOG_HEADER_SIZE;
     buf_reset(out);
-    if (!buf_reserve(out, padded_size + LOG_HEADER_SIZE)) return error_memory(err);
+    if (!buf_reserve(out, padded_size + INPUT_LOG_HEADER_SIZE)) return error_memory(err);
 
-    TRY(read_bytes(reader, reader->position + LOG_HEADER_SIZE, out->bytes, padded_size + next_size,
-                   err));
+    TRY(read_bytes(reader, reader->position + INPUT_LOG_HEADER_SIZE, out->bytes,
+                   padded_size + next_size, err));
     if (!log_payload_check(header, out->bytes, reader->position)) {
         return error_set(err, STATUS_CORRUPT, "a record has a wrong checksum");
     }
@@ -242,12 +242,12 @@ static status read_record(struct log_reader *reader, struct buf *out, struct err
 }
 
 struct replay_run {
-    struct log_files *files;
+    struct input_log *files;
     struct log_replay *replay;
-    struct log_report report;
+    struct input_log_report report;
 };
 
-static void give_notice(struct replay_run *run, struct log_notice notice)
+static void give_notice(struct replay_run *run, struct input_log_notice notice)
 {
     if (run->replay->notice != NULL) run->replay->notice(run->replay, &notice);
 }
@@ -258,7 +258,7 @@ static status replay_records(struct replay_run *run, struct log_reader *reader, 
                              struct error *out_damage, struct error *err)
 {
     struct buf bytes = {0};
-    size_t first = reader->size < LOG_HEADER_SIZE ? 0 : LOG_HEADER_SIZE;
+    size_t first = reader->size < INPUT_LOG_HEADER_SIZE ? 0 : INPUT_LOG_HEADER_SIZE;
     status result = read_bytes(reader, 0, reader->header, first, err);
     while (result == STATUS_OK && reader->position < reader->size) {
         result = read_record(reader, &bytes, err);
@@ -290,8 +290,8 @@ static status remove_tree(const char *path, struct error *err);
 static status cut_log(struct replay_run *run, const char *path, const char *job, uint64_t kept,
                       uint64_t lost, const char *reason, struct error *err)
 {
-    struct log_notice notice = {
-        .kind = kept == 0 ? LOG_NOTICE_REMOVED : LOG_NOTICE_CUT,
+    struct input_log_notice notice = {
+        .kind = kept == 0 ? INPUT_LOG_NOTICE_REMOVED : INPUT_LOG_NOTICE_CUT,
         .name = job,
         .kept_bytes = kept,
         .lost_bytes = lost,
@@ -337,8 +337,8 @@ static status replay_log(struct replay_run *run, const char *path, const char *j
 static void leave_junk(struct replay_run *run, const char *name, const char *reason)
 {
     run->report.junk_count++;
-    give_notice(run, (struct log_notice){
-                         .kind = LOG_NOTICE_JUNK,
+    give_notice(run, (struct input_log_notice){
+                         .kind = INPUT_LOG_NOTICE_JUNK,
                          .name = name,
                          .reason = reason,
                      });
@@ -370,8 +370,8 @@ static status replay_entry(struct replay_run *run, const struct file_entry *entr
     return replay_log(run, path, name, err);
 }
 
-status log_files_replay(struct log_files *files, struct log_replay *replay,
-                        struct log_report *out_report, struct error *err)
+status input_log_replay(struct input_log *files, struct log_replay *replay,
+                        struct input_log_report *out_report, struct error *err)
 {
     ASSERT(!files->replayed);
     struct replay_run run = {.files = files, .replay = replay};
@@ -415,17 +415,17 @@ static bool write_parts(int fd, struct iovec *parts, int count, uint64_t positio
     return true;
 }
 
-static status slot_write(struct log_files *files, struct log_slot *slot, struct text payload,
+static status slot_write(struct input_log *files, struct log_slot *slot, struct text payload,
                          struct error *err)
 {
     static char zeros[LOG_ALIGN];
-    unsigned char header[LOG_HEADER_SIZE];
-    uint64_t whole_size = log_record_size(payload.size);
-    log_header_write(payload.bytes, payload.size, slot->size, header);
+    unsigned char header[INPUT_LOG_HEADER_SIZE];
+    uint64_t whole_size = input_log_record_size(payload.size);
+    input_log_header_write(payload.bytes, payload.size, slot->size, header);
     struct iovec parts[] = {
         {header, sizeof header},
         {(void *)(uintptr_t)payload.bytes, payload.size}, /* Only read. */
-        {zeros, (size_t)whole_size - LOG_HEADER_SIZE - payload.size},
+        {zeros, (size_t)whole_size - INPUT_LOG_HEADER_SIZE - payload.size},
     };
     if (!write_parts(slot->fd, parts, 3, slot->size)) {
         char path[PATH_SIZE];
@@ -438,7 +438,7 @@ static status slot_write(struct log_files *files, struct log_slot *slot, struct 
     return STATUS_OK;
 }
 
-status log_files_append(struct log_files *files, const char *job, struct text payload,
+status input_log_append(struct input_log *files, const char *job, struct text payload,
                         uint64_t quota_bytes, struct error *err)
 {
     ASSERT(files->replayed);
@@ -452,7 +452,7 @@ status log_files_append(struct log_files *files, const char *job, struct text pa
                          payload.size, job, files->options.record_limit);
     }
     struct log_slot *slot = slot_find(files, job);
-    uint64_t size = (slot == NULL ? 0 : slot->size) + log_record_size(payload.size);
+    uint64_t size = (slot == NULL ? 0 : slot->size) + input_log_record_size(payload.size);
     if (quota_bytes != 0 && size > quota_bytes) {
         return error_set(err, STATUS_LIMIT,
                          "the input log of job %s would have %llu bytes; the limit is %llu", job,
@@ -469,14 +469,14 @@ status log_files_append(struct log_files *files, const char *job, struct text pa
     return slot_write(files, slot, payload, err);
 }
 
-uint64_t log_files_size(const struct log_files *files, const char *job)
+uint64_t input_log_size(const struct input_log *files, const char *job)
 {
     const struct log_slot *slot = slot_find(files, job);
     return slot == NULL ? 0 : slot->size;
 }
 
 /* The folder changes when the log is made in it, and not again. */
-int64_t log_files_begun_ms(const struct log_files *files, const char *job)
+int64_t input_log_begun_ms(const struct input_log *files, const char *job)
 {
     char path[PATH_SIZE];
     struct stat info;
@@ -501,7 +501,7 @@ static status remove_tree(const char *path, struct error *err)
     return errno == ENOENT ? STATUS_OK : log_fail(err, "remove", path);
 }
 
-status log_files_remove(struct log_files *files, const char *job, struct error *err)
+status input_log_remove(struct input_log *files, const char *job, struct error *err)
 {
     if (!job_name_valid(job)) {
         return error_set(err, STATUS_INTERNAL, "'%.100s' is not a job's id", job);

@@ -1,5 +1,5 @@
-/* input_log_record.c - see log_record.h. Every byte of a record is checked, padding included, so
- * that there is exactly one way to write a payload down.
+/* input_log_record.c - see input_log_record.h. Every byte of a record is checked, padding included,
+ * so that there is exactly one way to write a payload down.
  */
 #include "cluster/store/input_log_record.h"
 
@@ -17,8 +17,8 @@ static uint64_t record_checksum(const void *payload, uint32_t size, uint64_t pos
     return hash_combine(hash_combine(hash_bytes(payload, size), size), position);
 }
 
-void log_header_write(const void *payload, uint32_t size, uint64_t position,
-                      unsigned char out[LOG_HEADER_SIZE])
+void input_log_header_write(const void *payload, uint32_t size, uint64_t position,
+                            unsigned char out[INPUT_LOG_HEADER_SIZE])
 {
     ASSERT(size > 0);
     const uint32_t mark = LOG_MARK;
@@ -28,10 +28,11 @@ void log_header_write(const void *payload, uint32_t size, uint64_t position,
     memcpy(out + 8, &checksum, sizeof checksum);
 }
 
-bool log_header_parse(const unsigned char bytes[LOG_HEADER_SIZE], struct log_header *out)
+bool input_log_header_parse(const unsigned char bytes[INPUT_LOG_HEADER_SIZE],
+                            struct input_log_header *out)
 {
     uint32_t mark;
-    struct log_header header;
+    struct input_log_header header;
     memcpy(&mark, bytes, sizeof mark);
     memcpy(&header.size, bytes + 4, sizeof header.size);
     memcpy(&header.checksum, bytes + 8, sizeof header.checksum);
@@ -40,25 +41,26 @@ bool log_header_parse(const unsigned char bytes[LOG_HEADER_SIZE], struct log_hea
     return true;
 }
 
-bool log_payload_check(struct log_header header, const unsigned char *payload, uint64_t position)
+bool log_payload_check(struct input_log_header header, const unsigned char *payload,
+                       uint64_t position)
 {
-    size_t padded = (size_t)(log_record_size(header.size) - LOG_HEADER_SIZE);
+    size_t padded = (size_t)(input_log_record_size(header.size) - INPUT_LOG_HEADER_SIZE);
     for (size_t i = header.size; i < padded; i++) {
         if (payload[i] != 0) return false;
     }
     return record_checksum(payload, header.size, position) == header.checksum;
 }
 
-bool log_record_parse(const unsigned char *bytes, size_t size, uint64_t position,
-                      struct log_record *out)
+bool input_log_record_parse(const unsigned char *bytes, size_t size, uint64_t position,
+                            struct input_log_record *out)
 {
-    struct log_header header;
-    if (size < LOG_HEADER_SIZE || !log_header_parse(bytes, &header)) return false;
-    uint64_t whole_size = log_record_size(header.size);
+    struct input_log_header header;
+    if (size < INPUT_LOG_HEADER_SIZE || !input_log_header_parse(bytes, &header)) return false;
+    uint64_t whole_size = input_log_record_size(header.size);
     if (whole_size > size) return false;
-    if (!log_payload_check(header, bytes + LOG_HEADER_SIZE, position)) return false;
-    *out = (struct log_record){
-        .payload = bytes + LOG_HEADER_SIZE,
+    if (!log_payload_check(header, bytes + INPUT_LOG_HEADER_SIZE, position)) return false;
+    *out = (struct input_log_record){
+        .payload = bytes + INPUT_LOG_HEADER_SIZE,
         .size = header.size,
         .whole_size = (size_t)whole_size,
     };

@@ -15,29 +15,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LOG_HEADER_SIZE = 16, LOG_ALIGN = 8 };
+enum { INPUT_LOG_HEADER_SIZE = 16, LOG_ALIGN = 8 };
 
-struct log_header {
+struct input_log_header {
     uint32_t size; /* Of the payload; never 0. */
     uint64_t checksum;
 };
 
 /* Whole records take this much of a file: header, payload and padding. */
-static inline uint64_t log_record_size(uint32_t payload_size)
+static inline uint64_t input_log_record_size(uint32_t payload_size)
 {
-    return LOG_HEADER_SIZE +
+    return INPUT_LOG_HEADER_SIZE +
            (((uint64_t)payload_size + LOG_ALIGN - 1) & ~(uint64_t)(LOG_ALIGN - 1));
 }
 
 /* Writes the header of a payload that will stand at `position`. */
-void log_header_write(const void *payload, uint32_t size, uint64_t position,
-                      unsigned char out[LOG_HEADER_SIZE]);
+void input_log_header_write(const void *payload, uint32_t size, uint64_t position,
+                            unsigned char out[INPUT_LOG_HEADER_SIZE]);
 /* False: these bytes are no header. */
-bool log_header_parse(const unsigned char bytes[LOG_HEADER_SIZE], struct log_header *out);
+bool input_log_header_parse(const unsigned char bytes[INPUT_LOG_HEADER_SIZE],
+                            struct input_log_header *out);
 /* Whether the payload with its padding, which follow the header, are what was written. */
-bool log_payload_check(struct log_header header, const unsigned char *payload, uint64_t position);
+bool log_payload_check(struct input_log_header header, const unsigned char *payload,
+                       uint64_t position);
 
-struct log_record {
+struct input_log_record {
     const unsigned char *payload; /* Borrowed. */
     uint32_t size;
     size_t whole_size;
@@ -45,7 +47,7 @@ struct log_record {
 
 /* The record at the beginning of `bytes`, which stand at `position` of the file. False: there is no
  * undamaged one. */
-bool log_record_parse(const unsigned char *bytes, size_t size, uint64_t position,
-                      struct log_record *out);
+bool input_log_record_parse(const unsigned char *bytes, size_t size, uint64_t position,
+                            struct input_log_record *out);
 
 #endif

@@ -23,24 +23,24 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are mapped as they are");
 
-struct note_slot {
+struct intent_slot {
     atomic_uint_least64_t item;  /* 0: free. */
     atomic_uint_least64_t count; /* Starts and IN_HAND in the lower half, checksum in the upper. */
 };
 
-/* Only what was in hand when the process ended is suspected once more: an item that somebody else
+/* Only what was in flight when the process ended is suspected once more: an item that somebody else
  * has dealt with meanwhile must not come under suspicion because the process ended for other
  * reasons. */
-#define IN_HAND ((uint32_t)1 << 31)
-_Static_assert(sizeof(struct note_slot) == 16, "this is how it lies in the file");
+#define IN_FLIGHT ((uint32_t)1 << 31)
+_Static_assert(sizeof(struct intent_slot) == 16, "this is how it lies in the file");
 
-struct note_file {
-    struct note_slot *slots; /* NOTE_SLOTS of them, mapped. */
-    uint32_t holders[NOTE_SLOTS];
+struct intent_record {
+    struct intent_slot *slots; /* NOTE_SLOTS of them, mapped. */
+    uint32_t holders[INTENT_SLOTS];
     pthread_mutex_t lock;
 };
 
-#define FILE_SIZE (NOTE_SLOTS * sizeof(struct note_slot))
+#define FILE_SIZE (INTENT_SLOTS * sizeof(struct intent_slot))
 
 static status note_fail(struct error *err, const char *path, int number)
 {
@@ -55,9 +55,9 @@ static uint64_t count_word(uint64_t item, uint32_t starts)
     return (checksum & 0xffffffff00000000u) | starts;
 }
 
-static bool slots_valid(const struct note_slot *slots)
+static bool slots_valid(const struct intent_slot *slots)
 {
-    for (uint32_t i = 0; i < NOTE_SLOTS; i++) {
+    for (uint32_t i = 0; i < INTENT_SLOTS; i++) {
         uint64_t item = atomic_load(&slots[i].item);
         uint64_t count = atomic_load(&slots[i].count);
         if (item != 0 && count != count_word(item, (uint32_t)count)) return false;
@@ -65,21 +65,21 @@ static bool slots_valid(const struct note_slot *slots)
     return true;
 }
 
-static void slots_clear(struct note_slot *slots)
+static void slots_clear(struct intent_slot *slots)
 {
-    for (uint32_t i = 0; i < NOTE_SLOTS; i++) {
+    for (uint32_t i = 0; i < INTENT_SLOTS; i++) {
         atomic_store(&slots[i].item, 0);
     }
 }
 
-static void slots_start(struct note_slot *slots, struct note_start *out)
+static void slots_start(struct intent_slot *slots, struct intent_start *out)
 {
-    for (uint32_t i = 0; i < NOTE_SLOTS; i++) {
+    for (uint32_t i = 0; i < INTENT_SLOTS; i++) {
         uint64_t item = atomic_load(&slots[i].item);
         if (item == 0) continue;
         uint32_t count = (uint32_t)atomic_load(&slots[i].count);
-        uint32_t starts = count & ~IN_HAND;
-        if ((count & IN_HAND) != 0 && starts < IN_HAND - 1) starts++;
+        uint32_t starts = count & ~IN_FLIGHT;
+        if ((count & IN_FLIGHT) != 0 && starts < IN_FLIGHT - 1) starts++;
         atomic_store(&slots[i].count, count_word(item, starts));
         out->found[out->found_count++] = (struct note_found){item, starts};
     }
@@ -100,7 +100,7 @@ static status prepare_file(int fd, const char *path, bool *out_damaged, struct e
     return STATUS_OK;
 }
 
-static status map_file(const char *path, struct note_slot **out, bool *out_damaged,
+static status map_file(const char *path, struct intent_slot **out, bool *out_damaged,
                        struct error *err)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
@@ -118,60 +118,60 @@ static status map_file(const char *path, struct note_slot **out, bool *out_damag
     return result;
 }
 
-status note_file_open(const char *dir, struct note_file **out, struct note_start *out_start,
-                      struct error *err)
+status intent_record_open(const char *dir, struct intent_record **out,
+                          struct intent_start *out_start, struct error *err)
 {
     char path[4096];
-    int size = snprintf(path, sizeof path, "%s/note", dir);
+    int size = snprintf(path, sizeof path, "%s/intent", dir);
     if (size < 0 || (size_t)size >= sizeof path) return note_fail(err, dir, ENAMETOOLONG);
-    struct note_file *notes = memory_alloc(NULL, sizeof *notes);
-    if (notes == NULL) return error_memory(err);
-    *notes = (struct note_file){0};
-    struct note_start start = {0};
-    status result = map_file(path, &notes->slots, &start.damaged, err);
+    struct intent_record *intents = memory_alloc(NULL, sizeof *intents);
+    if (intents == NULL) return error_memory(err);
+    *intents = (struct intent_record){0};
+    struct intent_start start = {0};
+    status result = map_file(path, &intents->slots, &start.damaged, err);
     if (result != STATUS_OK) {
-        memory_free(NULL, notes, sizeof *notes);
+        memory_free(NULL, intents, sizeof *intents);
         return result;
     }
-    int failed = pthread_mutex_init(&notes->lock, NULL);
+    int failed = pthread_mutex_init(&intents->lock, NULL);
     ASSERT(failed == 0); /* Without attributes there is nothing that could be refused. */
-    if (!slots_valid(notes->slots)) {
-        slots_clear(notes->slots);
+    if (!slots_valid(intents->slots)) {
+        slots_clear(intents->slots);
         start.damaged = true;
     }
-    slots_start(notes->slots, &start);
-    *out = notes;
+    slots_start(intents->slots, &start);
+    *out = intents;
     *out_start = start;
     return STATUS_OK;
 }
 
-void note_file_close(struct note_file *notes)
+void intent_record_close(struct intent_record *intents)
 {
-    if (notes == NULL) return;
-    (void)munmap(notes->slots, FILE_SIZE);     /* It is one: cannot fail. */
-    (void)pthread_mutex_destroy(&notes->lock); /* Nobody holds it: cannot fail. */
-    memory_free(NULL, notes, sizeof *notes);
+    if (intents == NULL) return;
+    (void)munmap(intents->slots, FILE_SIZE);     /* It is one: cannot fail. */
+    (void)pthread_mutex_destroy(&intents->lock); /* Nobody holds it: cannot fail. */
+    memory_free(NULL, intents, sizeof *intents);
 }
 
-static uint32_t slot_find(const struct note_file *notes, uint64_t item)
+static uint32_t slot_find(const struct intent_record *intents, uint64_t item)
 {
     uint32_t i = 0;
-    while (i < NOTE_SLOTS && atomic_load(&notes->slots[i].item) != item) {
+    while (i < INTENT_SLOTS && atomic_load(&intents->slots[i].item) != item) {
         i++;
     }
     return i;
 }
 
-/* The slot that misses least if it is overwritten: a free one, or one not in hand. */
-static uint32_t slot_for_new(const struct note_file *notes)
+/* The slot that misses least if it is overwritten: a free one, or one not in flight. */
+static uint32_t slot_for_new(const struct intent_record *intents)
 {
-    uint32_t best = NOTE_SLOTS;
+    uint32_t best = INTENT_SLOTS;
     uint32_t best_starts = UINT32_MAX;
-    for (uint32_t i = 0; i < NOTE_SLOTS; i++) {
-        if (notes->holders[i] > 0) continue;
-        if (atomic_load(&notes->slots[i].item) == 0) return i;
-        uint32_t starts = (uint32_t)atomic_load(&notes->slots[i].count) & ~IN_HAND;
-        if (best == NOTE_SLOTS || starts < best_starts) {
+    for (uint32_t i = 0; i < INTENT_SLOTS; i++) {
+        if (intents->holders[i] > 0) continue;
+        if (atomic_load(&intents->slots[i].item) == 0) return i;
+        uint32_t starts = (uint32_t)atomic_load(&intents->slots[i].count) & ~IN_FLIGHT;
+        if (best == INTENT_SLOTS || starts < best_starts) {
             best = i;
             best_starts = starts;
         }
@@ -179,46 +179,46 @@ static uint32_t slot_for_new(const struct note_file *notes)
     return best;
 }
 
-bool note_file_hold(struct note_file *notes, uint64_t item)
+bool intent_record_hold(struct intent_record *intents, uint64_t item)
 {
     ASSERT(item != 0);
-    (void)pthread_mutex_lock(&notes->lock); /* A plain mutex of ours: cannot fail. */
-    uint32_t at = slot_find(notes, item);
-    if (at == NOTE_SLOTS) {
-        at = slot_for_new(notes);
-        if (at < NOTE_SLOTS) {
-            atomic_store(&notes->slots[at].item, 0);
-            atomic_store(&notes->slots[at].count, count_word(item, IN_HAND));
-            atomic_store(&notes->slots[at].item, item);
+    (void)pthread_mutex_lock(&intents->lock); /* A plain mutex of ours: cannot fail. */
+    uint32_t at = slot_find(intents, item);
+    if (at == INTENT_SLOTS) {
+        at = slot_for_new(intents);
+        if (at < INTENT_SLOTS) {
+            atomic_store(&intents->slots[at].item, 0);
+            atomic_store(&intents->slots[at].count, count_word(item, IN_FLIGHT));
+            atomic_store(&intents->slots[at].item, item);
         }
     } else {
-        uint32_t starts = (uint32_t)atomic_load(&notes->slots[at].count) & ~IN_HAND;
-        atomic_store(&notes->slots[at].count, count_word(item, starts | IN_HAND));
+        uint32_t starts = (uint32_t)atomic_load(&intents->slots[at].count) & ~IN_FLIGHT;
+        atomic_store(&intents->slots[at].count, count_word(item, starts | IN_FLIGHT));
     }
-    if (at < NOTE_SLOTS) notes->holders[at]++;
-    (void)pthread_mutex_unlock(&notes->lock);
-    return at < NOTE_SLOTS;
+    if (at < INTENT_SLOTS) intents->holders[at]++;
+    (void)pthread_mutex_unlock(&intents->lock);
+    return at < INTENT_SLOTS;
 }
 
 /* Up to `count` of its holders are gone. */
-static void note_drop(struct note_file *notes, uint64_t item, uint32_t count)
+static void note_drop(struct intent_record *intents, uint64_t item, uint32_t count)
 {
     ASSERT(item != 0);
-    (void)pthread_mutex_lock(&notes->lock); /* See above. */
-    uint32_t at = slot_find(notes, item);
-    if (at < NOTE_SLOTS) {
-        notes->holders[at] -= notes->holders[at] < count ? notes->holders[at] : count;
-        if (notes->holders[at] == 0) atomic_store(&notes->slots[at].item, 0);
+    (void)pthread_mutex_lock(&intents->lock); /* See above. */
+    uint32_t at = slot_find(intents, item);
+    if (at < INTENT_SLOTS) {
+        intents->holders[at] -= intents->holders[at] < count ? intents->holders[at] : count;
+        if (intents->holders[at] == 0) atomic_store(&intents->slots[at].item, 0);
     }
-    (void)pthread_mutex_unlock(&notes->lock);
+    (void)pthread_mutex_unlock(&intents->lock);
 }
 
-void note_file_release(struct note_file *notes, uint64_t item)
+void intent_record_release(struct intent_record *intents, uint64_t item)
 {
-    note_drop(notes, item, 1);
+    note_drop(intents, item, 1);
 }
 
-void note_file_forget(struct note_file *notes, uint64_t item)
+void intent_record_forget(struct intent_record *intents, uint64_t item)
 {
-    note_drop(notes, item, UINT32_MAX);
+    note_drop(intents, item, UINT32_MAX);
 }

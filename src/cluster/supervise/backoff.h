@@ -1,14 +1,14 @@
 /* backoff.h - how long to wait before a process that has ended is started again.
  *
- * Not at all long after a life, longer each time after a short one: 0.2 s, doubling to 5 s. Ten
- * seconds of life are a life.
+ * Not at all long after an incarnation, longer each time after a short one: 0.2 s, doubling to 5 s.
+ * Ten seconds of incarnation are an incarnation.
  */
 #ifndef CLUSTER_SUPERVISE_BACKOFF_H
 #define CLUSTER_SUPERVISE_BACKOFF_H
 
 #include <stdint.h>
 
-enum { BACKOFF_FIRST_MS = 200, BACKOFF_MAX_MS = 5000, BACKOFF_LIFE_MS = 10000 };
+enum { BACKOFF_FIRST_MS = 200, BACKOFF_MAX_MS = 5000, BACKOFF_UPTIME_MS = 10000 };
 
 struct backoff {
     uint32_t wait_ms; /* The last one; 0: none yet. */
@@ -16,7 +16,7 @@ struct backoff {
 
 static inline uint32_t backoff_next(struct backoff *backoff, uint64_t lived_ms)
 {
-    if (backoff->wait_ms == 0 || lived_ms >= BACKOFF_LIFE_MS) {
+    if (backoff->wait_ms == 0 || lived_ms >= BACKOFF_UPTIME_MS) {
         backoff->wait_ms = BACKOFF_FIRST_MS;
     } else {
         uint32_t twice = 2 * backoff->wait_ms;

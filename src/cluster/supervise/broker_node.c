@@ -1,9 +1,9 @@
-/* broker_node.c - the keeper of a private RabbitMQ, as a node that monitors can watch.
+/* broker_node.c - the supervisor of a private RabbitMQ, as a node that monitors can watch.
  *
  * RabbitMQ dies with the thread that started it, so all happens on the caller's thread, and killing
- * the keeper kills the broker. The other way round the keeper ends when the broker has ended: it is
- * then the monitors' business to start both. Progress is a handshake that went well: a broker that
- * takes no connection any more is hung.
+ * the supervisor kills the broker. The other way round the supervisor ends when the broker has
+ * ended: it is then the monitors' business to start both. Progress is a handshake that went well: a
+ * broker that takes no connection any more is hung.
  */
 #include <poll.h>
 
@@ -19,7 +19,7 @@ enum {
     LOOK_MS = 100,
     PROBE_PERIOD_MS = 1000,
     PROBE_MS = 1000,
-    PREDECESSOR_MS = 5000, /* One whose keeper was killed is about to end. */
+    PREDECESSOR_MS = 5000, /* One whose supervisor was killed is about to end. */
     STOP_MS = 8000         /* Less than those who stop us wait. */
 };
 
@@ -33,7 +33,7 @@ struct broker_node {
 static void on_waiting(void *context)
 {
     struct broker_node *node = context;
-    heartbeat_progress(node->core.heartbeat); /* It has a deadline of its own. */
+    heartbeat_thread_progress(node->core.heartbeat_thread); /* It has a deadline of its own. */
     if (node_core_is_to_stop(&node->core)) atomic_store(&node->cancelled, true);
 }
 
@@ -72,7 +72,7 @@ static status start(struct broker_node *node, struct error *err)
     TRY(broker_process_start(&options, &node->broker, err));
     node_log_say(node->core.log, SAY_INFO, "event=broker-started process=%ld",
                  (long)broker_process_pid(node->broker));
-    heartbeat_state(node->core.heartbeat, BEAT_UP);
+    heartbeat_thread_state(node->core.heartbeat_thread, HEARTBEAT_UP);
     if (node->core.options.ready != NULL) node->core.options.ready(node->core.options.context);
     return STATUS_OK;
 }
@@ -88,7 +88,7 @@ static status run(struct broker_node *node, struct error *err)
         if (now_ms >= node->next_probe_ms) {
             node->next_probe_ms = now_ms + PROBE_PERIOD_MS;
             bool is_well = broker_process_answers(node->broker, PROBE_MS);
-            if (is_well) heartbeat_progress(node->core.heartbeat);
+            if (is_well) heartbeat_thread_progress(node->core.heartbeat_thread);
             if (!is_well) node_log_say(node->core.log, SAY_WARN, "event=broker-silent");
         }
         (void)poll(NULL, 0, LOOK_MS); /* A signal ends it earlier. */
@@ -106,6 +106,6 @@ status broker_node_run(const struct node_options *options, struct error *err)
     if (result != STATUS_OK && result != STATUS_CANCELLED) {
         node_log_say(node.core.log, SAY_ERROR, "event=failed reason=\"%s\"", err->text);
     }
-    broker_process_stop(node.broker, node_core_patience(&node.core, STOP_MS));
+    broker_process_stop(node.broker, node_core_deadline(&node.core, STOP_MS));
     return node_core_close(&node.core, result);
 }

@@ -165,7 +165,7 @@ static status make_secret(char out[SECRET_SIZE], struct error *err)
     return STATUS_OK;
 }
 
-/* RabbitMQ makes the account when its data are made, so the password has to last as long. */
+/* RabbitMQ makes the counters when its data are made, so the password has to last as long. */
 static status choose_password(struct broker_process *broker, struct error *err)
 {
     struct text text;

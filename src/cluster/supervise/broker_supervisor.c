@@ -16,8 +16,8 @@
 
 enum { LOOK_MS = 100, STOP_MS = 10000, LINE_SIZE = 1024, FAILURES_MAX = 5 };
 
-struct broker_keeper {
-    struct broker_keeper_options options;
+struct broker_supervisor {
+    struct broker_supervisor_options options;
     pthread_t thread;
     atomic_bool stop;
 
@@ -27,17 +27,17 @@ struct broker_keeper {
     struct error failure;
 };
 
-static void state_set(struct broker_keeper *keeper, enum broker_state state,
+static void state_set(struct broker_supervisor *supervisor, enum broker_state state,
                       const struct error *failure)
 {
-    pthread_mutex_lock(&keeper->mutex);
-    keeper->state = state;
-    if (failure != NULL) keeper->failure = *failure;
-    pthread_mutex_unlock(&keeper->mutex);
+    pthread_mutex_lock(&supervisor->mutex);
+    supervisor->state = state;
+    if (failure != NULL) supervisor->failure = *failure;
+    pthread_mutex_unlock(&supervisor->mutex);
 }
 
 /* Up to the time given, or until it is to stop. */
-static void pause_for(struct broker_keeper *keeper, uint32_t wait_ms)
+static void pause_for(struct broker_supervisor *supervisor, uint32_t wait_ms)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -45,112 +45,112 @@ static void pause_for(struct broker_keeper *keeper, uint32_t wait_ms)
     until.tv_sec += (time_t)(nanoseconds / 1000000000);
     until.tv_nsec = (long)(nanoseconds % 1000000000);
     int result = 0;
-    pthread_mutex_lock(&keeper->mutex);
-    while (!atomic_load(&keeper->stop) && result == 0) {
-        result = pthread_cond_timedwait(&keeper->changed, &keeper->mutex, &until);
+    pthread_mutex_lock(&supervisor->mutex);
+    while (!atomic_load(&supervisor->stop) && result == 0) {
+        result = pthread_cond_timedwait(&supervisor->changed, &supervisor->mutex, &until);
     }
-    pthread_mutex_unlock(&keeper->mutex);
+    pthread_mutex_unlock(&supervisor->mutex);
 }
 
-static void say(struct broker_keeper *keeper, const char *what, uint32_t wait_ms)
+static void say(struct broker_supervisor *supervisor, const char *what, uint32_t wait_ms)
 {
     char line[LINE_SIZE];
     (void)snprintf(line, sizeof line, "broker: %.900s; starting it again in %.1f s", what,
                    wait_ms / 1000.0); /* Cut at the limit. */
-    keeper->options.say(keeper->options.context, line);
+    supervisor->options.say(supervisor->options.context, line);
 }
 
 /* Until it is to stop. Whether failures are too many is for the owner to say. */
-static void keep(struct broker_keeper *keeper, struct broker_process *broker)
+static void keep(struct broker_supervisor *supervisor, struct broker_process *broker)
 {
     struct backoff backoff = {0};
     struct error err = {.text = "it has ended"};
     uint32_t failures = 0;
     uint64_t started_ms = clock_ms();
-    while (!atomic_load(&keeper->stop)) {
-        pause_for(keeper, LOOK_MS);
-        if (atomic_load(&keeper->stop) || !broker_process_has_ended(broker)) continue;
+    while (!atomic_load(&supervisor->stop)) {
+        pause_for(supervisor, LOOK_MS);
+        if (atomic_load(&supervisor->stop) || !broker_process_has_ended(broker)) continue;
         uint32_t wait_ms = backoff_next(&backoff, clock_ms() - started_ms);
-        say(keeper, err.text, wait_ms);
-        pause_for(keeper, wait_ms);
-        if (atomic_load(&keeper->stop)) return;
+        say(supervisor, err.text, wait_ms);
+        pause_for(supervisor, wait_ms);
+        if (atomic_load(&supervisor->stop)) return;
         started_ms = clock_ms();
         broker_process_kill(broker); /* Clears away what is left of it. */
         if (broker_process_restart(broker, &err) == STATUS_OK) {
             failures = 0;
-            state_set(keeper, BROKER_STARTED, NULL);
-            keeper->options.say(keeper->options.context, "broker: started again");
+            state_set(supervisor, BROKER_STARTED, NULL);
+            supervisor->options.say(supervisor->options.context, "broker: started again");
             error_write(&err, STATUS_OK, "it has ended");
         } else if (++failures == FAILURES_MAX) {
-            state_set(keeper, BROKER_FAILED, &err);
+            state_set(supervisor, BROKER_FAILED, &err);
         }
     }
 }
 
-static void *keeper_run(void *argument)
+static void *supervisor_run(void *argument)
 {
-    struct broker_keeper *keeper = argument;
+    struct broker_supervisor *supervisor = argument;
     struct broker_process *broker = NULL;
     struct error err;
     struct broker_process_options options = {
-        .folder = keeper->options.folder,
-        .deadline_ms = keeper->options.deadline_ms,
-        .cancelled = &keeper->stop,
+        .folder = supervisor->options.folder,
+        .deadline_ms = supervisor->options.deadline_ms,
+        .cancelled = &supervisor->stop,
     };
     if (broker_process_start(&options, &broker, &err) != STATUS_OK) {
-        state_set(keeper, BROKER_FAILED, &err);
+        state_set(supervisor, BROKER_FAILED, &err);
         return NULL;
     }
-    pthread_mutex_lock(&keeper->mutex);
-    keeper->state = BROKER_STARTED;
-    pthread_mutex_unlock(&keeper->mutex);
-    keep(keeper, broker);
+    pthread_mutex_lock(&supervisor->mutex);
+    supervisor->state = BROKER_STARTED;
+    pthread_mutex_unlock(&supervisor->mutex);
+    keep(supervisor, broker);
     broker_process_stop(broker, STOP_MS);
     return NULL;
 }
 
-status broker_keeper_open(const struct broker_keeper_options *options, struct broker_keeper **out,
-                          struct error *err)
+status broker_supervisor_open(const struct broker_supervisor_options *options,
+                              struct broker_supervisor **out, struct error *err)
 {
-    struct broker_keeper *keeper = memory_alloc(NULL, sizeof *keeper);
-    if (keeper == NULL) return error_memory(err);
-    *keeper = (struct broker_keeper){.options = *options, .state = BROKER_STARTING};
+    struct broker_supervisor *supervisor = memory_alloc(NULL, sizeof *supervisor);
+    if (supervisor == NULL) return error_memory(err);
+    *supervisor = (struct broker_supervisor){.options = *options, .state = BROKER_STARTING};
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_mutex_init(&keeper->mutex, NULL);
-    pthread_cond_init(&keeper->changed, &attributes);
+    pthread_mutex_init(&supervisor->mutex, NULL);
+    pthread_cond_init(&supervisor->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    int problem = pthread_create(&keeper->thread, NULL, keeper_run, keeper);
+    int problem = pthread_create(&supervisor->thread, NULL, supervisor_run, supervisor);
     if (problem != 0) {
-        pthread_cond_destroy(&keeper->changed);
-        pthread_mutex_destroy(&keeper->mutex);
-        memory_free(NULL, keeper, sizeof *keeper);
+        pthread_cond_destroy(&supervisor->changed);
+        pthread_mutex_destroy(&supervisor->mutex);
+        memory_free(NULL, supervisor, sizeof *supervisor);
         return error_set(err, STATUS_IO, "cannot start a thread for the broker: %s",
                          strerror(problem));
     }
-    *out = keeper;
+    *out = supervisor;
     return STATUS_OK;
 }
 
-enum broker_state broker_keeper_state(struct broker_keeper *keeper, struct error *err)
+enum broker_state broker_supervisor_state(struct broker_supervisor *supervisor, struct error *err)
 {
-    pthread_mutex_lock(&keeper->mutex);
-    enum broker_state state = keeper->state;
-    if (state == BROKER_FAILED) *err = keeper->failure;
-    pthread_mutex_unlock(&keeper->mutex);
+    pthread_mutex_lock(&supervisor->mutex);
+    enum broker_state state = supervisor->state;
+    if (state == BROKER_FAILED) *err = supervisor->failure;
+    pthread_mutex_unlock(&supervisor->mutex);
     return state;
 }
 
-void broker_keeper_close(struct broker_keeper *keeper)
+void broker_supervisor_close(struct broker_supervisor *supervisor)
 {
-    if (keeper == NULL) return;
-    pthread_mutex_lock(&keeper->mutex);
-    atomic_store(&keeper->stop, true);
-    pthread_cond_broadcast(&keeper->changed);
-    pthread_mutex_unlock(&keeper->mutex);
-    pthread_join(keeper->thread, NULL);
-    pthread_cond_destroy(&keeper->changed);
-    pthread_mutex_destroy(&keeper->mutex);
-    memory_free(NULL, keeper, sizeof *keeper);
+    if (supervisor == NULL) return;
+    pthread_mutex_lock(&supervisor->mutex);
+    atomic_store(&supervisor->stop, true);
+    pthread_cond_broadcast(&supervisor->changed);
+    pthread_mutex_unlock(&supervisor->mutex);
+    pthread_join(supervisor->thread, NULL);
+    pthread_cond_destroy(&supervisor->changed);
+    pthread_mutex_destroy(&supervisor->mutex);
+    memory_free(NULL, supervisor, sizeof *supervisor);
 }

@@ -73,7 +73,7 @@ static status remove_in(struct clean *clean, const char *folder, const char *nam
 
 static status remove_files(struct clean *clean, struct error *err)
 {
-    static const char *const leftovers[] = {"jobs", "note", "pid"};
+    static const char *const leftovers[] = {"jobs", "intent", "pid"};
     const char *data_dir = clean->options.config->data_dir;
     for (uint32_t i = 0; i < clean->node_count; i++) {
         const char *folder = file_path(data_dir, text_of(clean->nodes[i]), &clean->arena);

@@ -7,7 +7,7 @@
 
 const char *const *driver_environment(const struct driver *driver)
 {
-    return driver->options.is_first_life ? NULL : driver->environment;
+    return driver->options.is_first_incarnation ? NULL : driver->environment;
 }
 
 status driver_open(const struct driver_options *options, struct driver **out, struct error *err)

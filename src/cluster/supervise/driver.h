@@ -7,7 +7,7 @@
  * Engine API on its socket. command    command lines of the cluster file, %n is the node, %h its
  * host: systemd, ssh, kubectl.
  *
- * A driver is never asked whether a node lives: that is known by its beats alone.
+ * A driver is never asked whether a node lives: that is known by its heartbeats alone.
  *
  * Every call returns within config->driver_timeout_ms and a little. Threads: any, for different
  * nodes at the same time; one call at a time per node. Failure: STATUS_IO says what the driver
@@ -28,8 +28,10 @@ struct driver_options {
     const struct cluster_config *config;
     const char *program;   /* Ourselves, for `process`. */
     const char *log_level; /* Passed on to nodes; may be NULL. */
-    const char *leash;     /* Passed on to nodes (--leash), for `process`; may be NULL. */
-    bool is_first_life;    /* Crash points with a count are for the first life of a node only. */
+    const char
+        *supervisor_link; /* Passed on to nodes (--supervisor link), for `process`; may be NULL. */
+    bool is_first_incarnation; /* Crash points with a count are for the first incarnation of a node
+                                  only. */
     void *context;
     /* A process that we started has ended, and how; from driver_sweep. May be NULL. */
     void (*ended)(void *context, const char *node, const struct spawn_end *end);

@@ -29,8 +29,8 @@ static const struct json_member answer_members[] = {
     {"message", MEMBER_TEXT, .offset = offsetof(struct engine_answer, message),
      .limit = MESSAGE_MAX},
 };
-static const struct json_shape answer_shape = {JSON_SHAPE(struct engine_answer, answer_members),
-                                               .is_open = true};
+static const struct json_schema answer_schema = {JSON_SCHEMA(struct engine_answer, answer_members),
+                                                 .is_open = true};
 
 /* What the engine says; if that can't be read, what it sent. */
 static struct text message_of(const struct buf *body, struct arena *arena)
@@ -39,7 +39,7 @@ static struct text message_of(const struct buf *body, struct arena *arena)
     struct engine_answer answer = {.message = {"", 0}};
     struct error ignored;
     status result =
-        json_shape_decode(&answer_shape, json, arena, STATUS_CORRUPT, &answer, &ignored);
+        json_schema_decode(&answer_schema, json, arena, STATUS_CORRUPT, &answer, &ignored);
     return result == STATUS_OK ? answer.message : json;
 }
 
@@ -65,7 +65,7 @@ status driver_docker_do(const struct driver_call *call, struct error *err)
     if (size < 0 || (size_t)size >= sizeof target) {
         return error_set(err, STATUS_USAGE, "the name %.100s is too long", call->node->name);
     }
-    struct engine_call post = {
+    struct docker_call post = {
         .socket = config->docker_socket,
         .target = target,
         .timeout_ms = config->driver_timeout_ms,

@@ -47,9 +47,9 @@ static status spawn_node(const struct driver_call *call, struct spawn *out, stru
         argv[count++] = "--log-level";
         argv[count++] = options->log_level;
     }
-    if (options->leash != NULL) {
-        argv[count++] = "--leash";
-        argv[count++] = options->leash;
+    if (options->supervisor_link != NULL) {
+        argv[count++] = "--exit-with-supervisor";
+        argv[count++] = options->supervisor_link;
     }
     struct spawn_options spawned = {
         .argv = argv,

@@ -1,7 +1,7 @@
 /* later_environment.h - the environment of a node that is started again.
  *
  * It is ours, but for MILLRACE_CRASH: a crash point with a count or a seed would be hit again by
- * the next life, and so on for ever. Only those that throw dice stay armed.
+ * the next incarnation, and so on for ever. Only those that throw dice stay armed.
  */
 #ifndef CLUSTER_SUPERVISE_LATER_ENVIRONMENT_H
 #define CLUSTER_SUPERVISE_LATER_ENVIRONMENT_H

@@ -54,8 +54,8 @@ struct monitor_process {
     struct cluster_nodes nodes;
     struct monitor *monitor;
     struct monitor_effects effects;
-    struct peer_book *peers; /* Where monitors are, */
-    uint32_t *peer_numbers;  /* by node. */
+    struct peer_addresses *peers; /* Where monitors are, */
+    uint32_t *peer_numbers;       /* by node. */
     struct driver *driver;
     struct datagram_socket *socket;
     struct buf out;        /* What is being sent. */
@@ -212,7 +212,7 @@ static void carry(struct monitor_process *process)
         struct socket_address to = {.size = effect->address.size};
         switch (effect->kind) {
         case MONITOR_SEND_TO_MONITOR:
-            if (peer_book_find(process->peers, process->peer_numbers[effect->node], &to)) {
+            if (peer_addresses_find(process->peers, process->peer_numbers[effect->node], &to)) {
                 carry_send(process, effect, &to);
             }
             break;
@@ -290,13 +290,13 @@ static void tick(struct monitor_process *process)
 static status run(struct monitor_process *process, struct error *err)
 {
     struct node_core *core = &process->core;
-    heartbeat_state(core->heartbeat, BEAT_UP);
+    heartbeat_thread_state(core->heartbeat_thread, HEARTBEAT_UP);
     if (core->options.ready != NULL) core->options.ready(core->options.context);
     while (!process->exited) {
         struct note note;
         uint64_t now_ms = clock_ms();
         uint64_t wait_ms = process->next_tick_ms > now_ms ? process->next_tick_ms - now_ms : 0;
-        heartbeat_progress(core->heartbeat);
+        heartbeat_thread_progress(core->heartbeat_thread);
         if (!core->told_stop && node_core_is_to_stop(core)) {
             node_core_tell_stop(core);
             struct monitor_event event = {.kind = MONITOR_STOP};
@@ -311,14 +311,14 @@ static status run(struct monitor_process *process, struct error *err)
     return STATUS_OK;
 }
 
-/* ---- its life ---- */
+/* ---- its incarnation ---- */
 
 static status make_role(struct monitor_process *process, struct error *err)
 {
     const struct cluster_config *config = process->core.options.config;
     uint32_t count = process->nodes.count;
     struct monitor_node *nodes = arena_array(&process->arena, struct monitor_node, count);
-    struct peer_book_entry entries[CONFIG_MONITORS_MAX];
+    struct peer_addresses_entry entries[CONFIG_MONITORS_MAX];
     uint32_t monitor_count = 0;
     process->peer_numbers = arena_array(&process->arena, uint32_t, count);
     if (nodes == NULL || process->peer_numbers == NULL) return error_memory(err);
@@ -327,22 +327,22 @@ static status make_role(struct monitor_process *process, struct error *err)
         nodes[i] = (struct monitor_node){.name = text_of(node->name), .role = node->role};
         if (node->role != NODE_MONITOR) continue;
         process->peer_numbers[i] = monitor_count;
-        entries[monitor_count++] = (struct peer_book_entry){node->host, node->port};
+        entries[monitor_count++] = (struct peer_addresses_entry){node->host, node->port};
     }
     struct monitor_config options = {
         .name = text_of(process->core.options.name),
         .nodes = nodes,
         .node_count = count,
-        .beat_period_ms = config->beat_period_ms,
-        .patience_ms = config->patience_ms,
-        .hang_timeout_ms = config->hang_timeout_ms,
-        .start_timeout_ms = config->patience_ms + config->start_timeout_ms,
+        .heartbeat_period_ms = config->heartbeat_period_ms,
+        .failure_timeout_ms = config->failure_timeout_ms,
+        .stall_timeout_ms = config->stall_timeout_ms,
+        .start_timeout_ms = config->failure_timeout_ms + config->start_timeout_ms,
         .lease_ms = config->lease_ms,
         .incarnation = process->core.incarnation,
         .seed = process->core.seed,
     };
     TRY(monitor_create(&options, clock_ms(), &process->monitor, err));
-    return peer_book_open(entries, monitor_count, &process->peers, err);
+    return peer_addresses_open(entries, monitor_count, &process->peers, err);
 }
 
 /* From driver_sweep, on the owner's thread. */
@@ -382,7 +382,7 @@ static status make_driver(struct monitor_process *process, struct error *err)
         .config = process->core.options.config,
         .program = arena_copy_string(&process->arena, text_of(program)),
         .log_level = process->core.options.level_name,
-        .leash = process->core.options.leash,
+        .supervisor_link = process->core.options.supervisor_link,
         .context = process,
         .ended = on_ended,
     };
@@ -415,7 +415,7 @@ static status start(struct monitor_process *process, struct error *err)
 /* Whether nobody is in the driver any more. */
 static bool wait_for_drives(struct monitor_process *process)
 {
-    uint64_t deadline_ms = clock_ms() + node_core_patience(&process->core, STOP_MS);
+    uint64_t deadline_ms = clock_ms() + node_core_deadline(&process->core, STOP_MS);
     while (atomic_load(&process->drive_count) > 0) {
         if (clock_ms() >= deadline_ms) return false;
         (void)poll(NULL, 0, NAP_MS); /* They are detached, so that they can be left behind. */
@@ -430,7 +430,7 @@ static status finish(struct monitor_process *process, status result)
     atomic_store(&process->closing, true);
     if (process->has_receiver) pthread_join(process->receiver, NULL);
     datagram_socket_close(process->socket);
-    peer_book_close(process->peers);
+    peer_addresses_close(process->peers);
     sodium_memzero(&process->key, sizeof process->key);
     monitor_destroy(process->monitor);
     monitor_effects_done(&process->effects);

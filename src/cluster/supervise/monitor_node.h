@@ -3,8 +3,8 @@
  *
  * Each thing the driver is asked to do has a thread of its own, so that one that hangs delays
  * neither what is heard nor other restarts. broker_node runs the private broker as a node: it
- * starts RabbitMQ, asks it for an AMQP handshake again and again (which is its progress), beats,
- * and ends when RabbitMQ does.
+ * starts RabbitMQ, asks it for an AMQP handshake again and again (which is its progress),
+ * heartbeats, and ends when RabbitMQ does.
  */
 #ifndef CLUSTER_SUPERVISE_MONITOR_NODE_H
 #define CLUSTER_SUPERVISE_MONITOR_NODE_H

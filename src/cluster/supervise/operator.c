@@ -33,12 +33,12 @@ enum {
 /* One monitor, and what it has said since we began to ask. */
 struct operator_monitor {
     char name[DATAGRAM_NAME_SIZE];
-    struct link_sender sender;
+    struct replay_sender sender;
     bool has_answered; /* With a view, or a part of one. */
     struct term term;
     char leader[DATAGRAM_NAME_SIZE];
     uint32_t node_total;
-    struct watched *nodes; /* NODES_MAX of them. */
+    struct monitored *nodes; /* NODES_MAX of them. */
     uint32_t node_count;
 };
 
@@ -49,7 +49,7 @@ struct operator_link {
     struct datagram_key key;
     const char *key_file;
     struct datagram_socket *socket;
-    struct peer_book *book;
+    struct peer_addresses *book;
     struct buf bytes;
     struct operator_monitor *monitors;
     uint32_t monitor_count;
@@ -71,10 +71,10 @@ static void send_ask(struct operator_link *link, uint32_t index, const struct as
     struct operator_monitor *monitor = &link->monitors[index];
     struct datagram datagram = {.kind = DATAGRAM_ASK, .ask = *ask};
     struct socket_address address;
-    if (!peer_book_find(link->book, index, &address)) return;
+    if (!peer_addresses_find(link->book, index, &address)) return;
     memcpy(datagram.from, link->name, sizeof datagram.from);
     memcpy(datagram.to, monitor->name, sizeof datagram.to);
-    link_stamp(&monitor->sender, link->incarnation, &datagram);
+    replay_guard_stamp(&monitor->sender, link->incarnation, &datagram);
     datagram_encode(&datagram, &link->key, &link->bytes);
     if (link->bytes.failed) return; /* Lost, as on any network. */
     (void)datagram_socket_send(link->socket, &address, link->bytes.bytes,
@@ -126,7 +126,7 @@ static void question_repeat(struct operator_link *link, struct question *questio
 
 /* ---- in ---- */
 
-static struct watched *node_find(const struct operator_monitor *monitor, const char *name)
+static struct monitored *node_find(const struct operator_monitor *monitor, const char *name)
 {
     for (uint32_t i = 0; i < monitor->node_count; i++) {
         if (strcmp(monitor->nodes[i].name, name) == 0) return &monitor->nodes[i];
@@ -146,7 +146,7 @@ static void hear_view(struct operator_monitor *monitor, const struct view *view)
     monitor->node_total = view->node_total;
     memcpy(monitor->leader, view->leader, sizeof monitor->leader);
     for (uint32_t i = 0; i < view->node_count; i++) {
-        struct watched *node = node_find(monitor, view->nodes[i].name);
+        struct monitored *node = node_find(monitor, view->nodes[i].name);
         if (node == NULL && monitor->node_count < monitor->node_total) {
             node = &monitor->nodes[monitor->node_count++];
         }
@@ -166,7 +166,7 @@ static void hear(struct operator_link *link, const struct question *question,
     struct operator_monitor *monitor = &link->monitors[index];
     if (datagram->kind == DATAGRAM_VIEW) hear_view(monitor, &datagram->view);
     if (datagram->kind == DATAGRAM_CHALLENGE &&
-        link_challenged(&monitor->sender, link->incarnation, &datagram->challenge)) {
+        replay_guard_challenged(&monitor->sender, link->incarnation, &datagram->challenge)) {
         send_question(link, index, question->ask);
     }
 }
@@ -249,7 +249,7 @@ static status fail_unanswered(const struct operator_link *link, uint32_t timeout
 static status copy_view(const struct operator_monitor *monitor, struct arena *arena,
                         struct cluster_view *out, struct error *err)
 {
-    struct watched *nodes = arena_array(arena, struct watched, monitor->node_count);
+    struct monitored *nodes = arena_array(arena, struct monitored, monitor->node_count);
     if (nodes == NULL) return error_memory(err);
     memcpy(nodes, monitor->nodes, monitor->node_count * sizeof *nodes);
     *out = (struct cluster_view){
@@ -280,7 +280,7 @@ static status ask_stop(struct operator_link *link, const struct ask *ask, uint32
 {
     struct question question = {.ask = ask, .is_repeated = true};
     const struct operator_monitor *leader = NULL;
-    const struct watched *node = NULL;
+    const struct monitored *node = NULL;
     question_begin(link, &question, timeout_ms);
     while (question_wait(link, &question)) {
         leader = find_leader(link);
@@ -289,12 +289,12 @@ static status ask_stop(struct operator_link *link, const struct ask *ask, uint32
         if (node == NULL) {
             return error_set(err, STATUS_USAGE, "the cluster has no node %s", ask->node);
         }
-        if (node->state == WATCH_STOPPED) return STATUS_OK;
+        if (node->state == HEALTH_STOPPED) return STATUS_OK;
     }
     if (leader == NULL || node == NULL) return fail_unanswered(link, timeout_ms, err);
     return error_set(err, STATUS_UNREACHABLE,
                      "%s was told to stop, but is still %s after %u ms: see its log", ask->node,
-                     watch_state_names[node->state], timeout_ms);
+                     health_names[node->state], timeout_ms);
 }
 
 /* Said once to each; whoever then answers with a view has heard it. */
@@ -322,19 +322,20 @@ status operator_ask(struct operator_link *link, const struct ask *ask, uint32_t 
 static status open_monitors(struct operator_link *link, const struct cluster_config *config,
                             struct error *err)
 {
-    struct peer_book_entry entries[CONFIG_MONITORS_MAX];
+    struct peer_addresses_entry entries[CONFIG_MONITORS_MAX];
     link->monitors = arena_array(&link->arena, struct operator_monitor, config->monitor_count);
     if (link->monitors == NULL) return error_memory(err);
     for (uint32_t i = 0; i < config->monitor_count; i++) {
         struct operator_monitor *monitor = &link->monitors[i];
-        entries[i] = (struct peer_book_entry){config->monitors[i].host, config->monitors[i].port};
+        entries[i] =
+            (struct peer_addresses_entry){config->monitors[i].host, config->monitors[i].port};
         (void)snprintf(monitor->name, sizeof monitor->name, "%s",
                        config->monitors[i].name); /* Fits: it is a name. */
-        monitor->nodes = arena_array(&link->arena, struct watched, NODES_MAX);
+        monitor->nodes = arena_array(&link->arena, struct monitored, NODES_MAX);
         if (monitor->nodes == NULL) return error_memory(err);
     }
     link->monitor_count = config->monitor_count;
-    return peer_book_open(entries, config->monitor_count, &link->book, err);
+    return peer_addresses_open(entries, config->monitor_count, &link->book, err);
 }
 
 static status open_parts(struct operator_link *link, const struct cluster_config *config,
@@ -356,7 +357,7 @@ static status open_parts(struct operator_link *link, const struct cluster_config
     if (link->key_file == NULL) return error_memory(err);
     TRY(cluster_key_read(config->key_file, &link->key, err));
     TRY(open_monitors(link, config, err));
-    return datagram_socket_open(heartbeat_host(config), 0, &link->socket, err);
+    return datagram_socket_open(heartbeat_thread_host(config), 0, &link->socket, err);
 }
 
 status operator_open(const struct cluster_config *config, struct operator_link **out,
@@ -378,7 +379,7 @@ void operator_close(struct operator_link *link)
 {
     if (link == NULL) return;
     datagram_socket_close(link->socket);
-    peer_book_close(link->book);
+    peer_addresses_close(link->book);
     buf_done(&link->bytes);
     arena_done(&link->arena);
     sodium_memzero(link, sizeof *link);

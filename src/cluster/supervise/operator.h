@@ -1,4 +1,4 @@
-/* operator.h - asks the monitors of a cluster, with the cluster's key in hand.
+/* operator.h - asks the monitors of a cluster, with the cluster's key in flight.
  *
  *     operator_open -> (operator_view | operator_ask)* -> operator_close
  *
@@ -19,7 +19,7 @@ struct operator_link; /* `operator` is a word that some compilers keep for thems
 struct cluster_view {
     struct term term;
     char leader[DATAGRAM_NAME_SIZE]; /* Empty: none. */
-    const struct watched *nodes;
+    const struct monitored *nodes;
     uint32_t node_count;
 };
 

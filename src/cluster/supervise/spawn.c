@@ -1,8 +1,9 @@
 /* spawn.c - fork and exec.
  *
- * posix_spawn can't tie a child's life to ours, so it is the older pair. Between fork and exec only
- * async-signal-safe calls are made, as other threads of ours may have held any lock. A child that
- * fails says so through a pipe that exec closes: an empty pipe means that the program runs.
+ * posix_spawn can't tie a child's incarnation to ours, so it is the older pair. Between fork and
+ * exec only async-signal-safe calls are made, as other threads of ours may have held any lock. A
+ * child that fails says so through a pipe that exec closes: an empty pipe means that the program
+ * runs.
  */
 #include "cluster/supervise/spawn.h"
 

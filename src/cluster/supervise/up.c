@@ -28,8 +28,8 @@
 enum {
     LOOK_MS = 50,
     LOCK_WAIT_MS = 200,
-    SHORT_LIFE_MS = 1000,
-    SHORT_LIVES_MAX = 5,
+    SHORT_UPTIME_MS = 1000,
+    SHORT_RUNS_MAX = 5,
     STOP_MS = 10000,
     HEALTH_PERIOD_MS = 100,
     HEALTH_TIMEOUT_MS = 1000,
@@ -49,7 +49,7 @@ struct up_child {
     bool is_ready; /* It has said so; a gateway has also answered. */
     uint64_t start_ms;
     struct backoff backoff;
-    uint32_t short_lives; /* One after the other. */
+    uint32_t short_runs;  /* One after the other. */
     char line[LINE_SIZE]; /* What it is about to say. */
     size_t line_size;
 };
@@ -58,11 +58,11 @@ struct up {
     struct up_options options;
     struct arena arena;
     struct folder_lock *lock;
-    struct broker_keeper *broker; /* NULL: it is somebody else's. */
+    struct broker_supervisor *broker; /* NULL: it is somebody else's. */
     struct up_child *children;
     struct spawn **processes; /* Theirs, for spawn_wait. */
     uint32_t child_count;
-    const char *const *later_environment; /* Of a second life. */
+    const char *const *later_environment; /* Of a second incarnation. */
     bool is_ready;
     uint64_t begin_ms;
     uint64_t health_ms;         /* When to ask gateways again. */
@@ -107,7 +107,7 @@ static status lock_data_dir(struct up *up, struct error *err)
     const char *data_dir = up->options.config->data_dir;
     struct error problem;
     pid_t holder;
-    /* Nodes on a leash look at the lock, and then have it for a moment. */
+    /* Nodes on a supervisor link look at the lock, and then have it for a moment. */
     uint32_t wait_ms = up->options.config->monitor_count > 0 ? LOCK_WAIT_MS : 0;
     if (folder_lock_open(data_dir, wait_ms, &up->lock, &problem) == STATUS_OK) return STATUS_OK;
     bool is_held = folder_lock_holder(data_dir, &holder);
@@ -170,10 +170,10 @@ static status child_start(struct up *up, struct up_child *child, struct error *e
         argv[count++] = "--log-level";
         argv[count++] = up->options.log_level;
     }
-    bool is_first_life = child->start_ms == 0;
+    bool is_first_incarnation = child->start_ms == 0;
     struct spawn_options options = {
         .argv = argv,
-        .environment = is_first_life ? NULL : up->later_environment,
+        .environment = is_first_incarnation ? NULL : up->later_environment,
         .out = {.target = SPAWN_NULL},
         .err = {.target = SPAWN_PIPE},
         .dies_with_us = true,
@@ -220,14 +220,14 @@ static status child_ended(struct up *up, struct up_child *child, struct error *e
     spawn_end_tell(child->process.end, how);
     child->runs = false;
     child->is_ready = false;
-    child->short_lives = lived_ms < SHORT_LIFE_MS ? child->short_lives + 1 : 0;
-    if (!up->is_ready && child->short_lives >= SHORT_LIVES_MAX) {
+    child->short_runs = lived_ms < SHORT_UPTIME_MS ? child->short_runs + 1 : 0;
+    if (!up->is_ready && child->short_runs >= SHORT_RUNS_MAX) {
         const char *folder =
             file_path(up->options.config->data_dir, text_of(child->name), &up->arena);
         if (folder == NULL) return error_memory(err);
         log_tail(folder, words, sizeof words);
         return error_set(err, STATUS_IO, "%s %s %d times within a second of its start%s",
-                         child->name, how, SHORT_LIVES_MAX, words);
+                         child->name, how, SHORT_RUNS_MAX, words);
     }
     uint32_t wait_ms = backoff_next(&child->backoff, lived_ms);
     child->start_ms = clock_ms() + wait_ms;
@@ -291,16 +291,17 @@ static status start_broker(struct up *up, struct error *err)
 {
     const struct cluster_config *config = up->options.config;
     if (!config->starts_broker) return STATUS_OK;
-    struct broker_keeper_options options = {
+    struct broker_supervisor_options options = {
         .folder = file_path(config->data_dir, text_of("broker"), &up->arena),
         .deadline_ms = config->ready_timeout_ms / 2,
         .context = up->options.context,
         .say = up->options.say,
     };
     if (options.folder == NULL) return error_memory(err);
-    TRY(broker_keeper_open(&options, &up->broker, err));
+    TRY(broker_supervisor_open(&options, &up->broker, err));
     enum broker_state state;
-    while ((state = broker_keeper_state(up->broker, err)) == BROKER_STARTING && !is_to_stop(up)) {
+    while ((state = broker_supervisor_state(up->broker, err)) == BROKER_STARTING &&
+           !is_to_stop(up)) {
         spawn_wait(NULL, 0, LOOK_MS);
     }
     return state == BROKER_FAILED ? err->code : STATUS_OK;
@@ -315,7 +316,7 @@ static status supervise(struct up *up, struct error *err)
         }
         TRY(look_for_ready(up, err));
         bool needs_broker = up->broker != NULL && !up->is_ready;
-        if (needs_broker && broker_keeper_state(up->broker, err) == BROKER_FAILED) {
+        if (needs_broker && broker_supervisor_state(up->broker, err) == BROKER_FAILED) {
             return error_prefix(err, "the broker can't be started again");
         }
         spawn_wait(up->processes, up->child_count, LOOK_MS);
@@ -353,28 +354,28 @@ static void stop_children(struct up *up)
     }
 }
 
-static status run_watched(struct up *up, struct error *err)
+static status run_monitored(struct up *up, struct error *err)
 {
-    struct up_watched_options options = {
+    struct up_monitored_options options = {
         .up = &up->options,
         .call = &up->health,
         .check_addresses = check_addresses,
     };
-    return up_watched_run(&options, err);
+    return up_monitored_run(&options, err);
 }
 
 static status run(struct up *up, struct error *err)
 {
     TRY(lock_data_dir(up, err));
     warn_of_little_space(up);
-    bool is_watched = up->options.config->monitor_count > 0;
-    if (!is_watched) TRY(check_addresses(up->options.config, err));
+    bool is_monitored = up->options.config->monitor_count > 0;
+    if (!is_monitored) TRY(check_addresses(up->options.config, err));
     TRY(cluster_config_check_exposure(up->options.config, err));
     TRY(exposure_check_files(up->options.config, err));
     up->health = (struct gateway_call){
         .method = "GET", .target = "/healthz", .timeout_ms = HEALTH_TIMEOUT_MS};
     TRY(exposure_call(up->options.config, &up->arena, &up->health, err));
-    if (is_watched) return run_watched(up, err);
+    if (is_monitored) return run_monitored(up, err);
     TRY(list_children(up, err));
     TRY(later_environment_make(&up->arena, &up->later_environment, err));
     TRY(start_broker(up, err));
@@ -386,7 +387,7 @@ status up_run(const struct up_options *options, struct error *err)
     struct up up = {.options = *options};
     status result = run(&up, err);
     stop_children(&up);
-    broker_keeper_close(up.broker);
+    broker_supervisor_close(up.broker);
     folder_lock_close(up.lock);
     arena_done(&up.arena);
     /* What was broken off because we are to stop is not a failure. */

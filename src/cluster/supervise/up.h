@@ -7,7 +7,7 @@
  * With monitors in the file, these look after the nodes: see up_watched.h. Without, a process that
  * ends is started again after a back-off. Before the cluster is ready for the first
  * time, one that can't live for a second, five times in a row, fails the whole; later nothing does:
- * the others have work in hand. When told to stop: nodes are asked to, have a deadline, and are
+ * the others have work in flight. When told to stop: nodes are asked to, have a deadline, and are
  * then killed; the broker goes last. However this process ends, nothing outlives it.
  *
  * Threads: everything happens on the caller's thread, which must live as long as the cluster, but

@@ -29,22 +29,22 @@ enum {
     LINE_SIZE = 1024
 };
 
-struct watched_node {
+struct monitored_node {
     const struct cluster_node *node;
     const char *folder;
     const char *url; /* Of a gateway. */
     bool is_healthy; /* A gateway that has answered. */
-    bool has_failed; /* The last life that we know the end of. */
+    bool has_failed; /* The last incarnation that we know the end of. */
     pid_t told;      /* Which process was asked to stop; 0: none. */
 };
 
-struct watched_up {
-    const struct up_watched_options *options;
+struct monitored_up {
+    const struct up_monitored_options *options;
     struct cluster_config config; /* As given, but on this host nodes are processes. */
     struct arena arena;
     struct driver *driver;
     struct cluster_nodes nodes;
-    struct watched_node *items;
+    struct monitored_node *items;
     bool is_ready;
     uint64_t begin_ms;
     uint64_t ask_ms;        /* When to ask gateways again. */
@@ -54,13 +54,13 @@ struct watched_up {
     struct error first_end; /* why it can't be: a node has ended. STATUS_OK: none. */
 };
 
-static bool is_to_stop(const struct watched_up *up)
+static bool is_to_stop(const struct monitored_up *up)
 {
     return atomic_load(up->options->up->stop);
 }
 
-static void say(const struct watched_up *up, const char *format, ...) PRINTF_LIKE(2, 3);
-static void say(const struct watched_up *up, const char *format, ...)
+static void say(const struct monitored_up *up, const char *format, ...) PRINTF_LIKE(2, 3);
+static void say(const struct monitored_up *up, const char *format, ...)
 {
     char line[LINE_SIZE];
     va_list arguments;
@@ -78,11 +78,11 @@ static unsigned role_bit(enum node_role role)
 }
 
 /* Asks those who run and were not asked yet; how many run. */
-static uint32_t ask_to_stop(struct watched_up *up, unsigned roles)
+static uint32_t ask_to_stop(struct monitored_up *up, unsigned roles)
 {
     uint32_t running = 0;
     for (uint32_t i = 0; i < up->nodes.count; i++) {
-        struct watched_node *item = &up->items[i];
+        struct monitored_node *item = &up->items[i];
         struct error err;
         pid_t holder;
         if ((roles & role_bit(item->node->role)) == 0) continue;
@@ -97,10 +97,10 @@ static uint32_t ask_to_stop(struct watched_up *up, unsigned roles)
     return running;
 }
 
-static void kill_rest(struct watched_up *up, unsigned roles)
+static void kill_rest(struct monitored_up *up, unsigned roles)
 {
     for (uint32_t i = 0; i < up->nodes.count; i++) {
-        const struct watched_node *item = &up->items[i];
+        const struct monitored_node *item = &up->items[i];
         struct error err;
         pid_t holder;
         if ((roles & role_bit(item->node->role)) == 0) continue;
@@ -112,7 +112,7 @@ static void kill_rest(struct watched_up *up, unsigned roles)
     }
 }
 
-static void stop_roles(struct watched_up *up, unsigned roles)
+static void stop_roles(struct monitored_up *up, unsigned roles)
 {
     uint64_t deadline_ms = clock_ms() + STOP_MS;
     while (ask_to_stop(up, roles) > 0) {
@@ -126,8 +126,8 @@ static void stop_roles(struct watched_up *up, unsigned roles)
 }
 
 /* Monitors first, so that nobody starts what we stop; the broker last, so that the others can
- * finish what they have in hand. */
-static void stop_all(struct watched_up *up)
+ * finish what they have in flight. */
+static void stop_all(struct monitored_up *up)
 {
     if (up->driver == NULL || up->items == NULL) return;
     stop_roles(up, role_bit(NODE_MONITOR));
@@ -138,7 +138,7 @@ static void stop_all(struct watched_up *up)
 
 /* ---- starting ---- */
 
-static struct watched_node *item_of(struct watched_up *up, const char *name)
+static struct monitored_node *item_of(struct monitored_up *up, const char *name)
 {
     const struct cluster_node *node = cluster_nodes_find(&up->nodes, name);
     return &up->items[node - up->nodes.items];
@@ -146,8 +146,8 @@ static struct watched_node *item_of(struct watched_up *up, const char *name)
 
 static void on_ended(void *context, const char *name, const struct spawn_end *end)
 {
-    struct watched_up *up = context;
-    struct watched_node *item = item_of(up, name);
+    struct monitored_up *up = context;
+    struct monitored_node *item = item_of(up, name);
     bool was_asked = item->told != 0;
     bool has_failed = end->signal == 0 && end->code != 0;
     bool is_planned = end->signal == 0 && end->code == 0;
@@ -165,11 +165,11 @@ static void on_ended(void *context, const char *name, const struct spawn_end *en
     say(up, "%s %s%s", name, how, is_planned ? "" : "; the monitors see to it");
 }
 
-static status list_nodes(struct watched_up *up, struct error *err)
+static status list_nodes(struct monitored_up *up, struct error *err)
 {
     const struct cluster_config *config = &up->config;
     TRY(cluster_nodes_list(config, &up->arena, &up->nodes, err));
-    struct watched_node *items = arena_array(&up->arena, struct watched_node, up->nodes.count);
+    struct monitored_node *items = arena_array(&up->arena, struct monitored_node, up->nodes.count);
     if (items == NULL) return error_memory(err);
     for (uint32_t i = 0; i < up->nodes.count; i++) {
         const struct cluster_node *node = &up->nodes.items[i];
@@ -185,7 +185,7 @@ static status list_nodes(struct watched_up *up, struct error *err)
 }
 
 /* A file that is for other hosts too must not cost what runs here. */
-static status check_hosts(const struct watched_up *up, struct error *err)
+static status check_hosts(const struct monitored_up *up, struct error *err)
 {
     for (uint32_t i = 0; i < up->nodes.count; i++) {
         const struct cluster_node *node = up->items[i].node;
@@ -198,7 +198,7 @@ static status check_hosts(const struct watched_up *up, struct error *err)
     return STATUS_OK;
 }
 
-static void stop_leftovers(struct watched_up *up)
+static void stop_leftovers(struct monitored_up *up)
 {
     for (uint32_t i = 0; i < up->nodes.count; i++) {
         pid_t holder;
@@ -212,7 +212,7 @@ static void stop_leftovers(struct watched_up *up)
     }
 }
 
-static status start_role(struct watched_up *up, enum node_role role, struct error *err)
+static status start_role(struct monitored_up *up, enum node_role role, struct error *err)
 {
     for (uint32_t i = 0; i < up->nodes.count && !is_to_stop(up); i++) {
         if (up->items[i].node->role != role) continue;
@@ -221,7 +221,7 @@ static status start_role(struct watched_up *up, enum node_role role, struct erro
     return STATUS_OK;
 }
 
-static status check_ends(struct watched_up *up, struct error *err)
+static status check_ends(struct monitored_up *up, struct error *err)
 {
     driver_sweep(up->driver);
     if (up->first_end.code == STATUS_OK) return STATUS_OK;
@@ -230,7 +230,7 @@ static status check_ends(struct watched_up *up, struct error *err)
 }
 
 /* It tells where it answers when it does. */
-static status wait_for_broker(struct watched_up *up, const char *uri_path, struct error *err)
+static status wait_for_broker(struct monitored_up *up, const char *uri_path, struct error *err)
 {
     while (!file_exists(uri_path)) {
         if (is_to_stop(up)) return STATUS_OK;
@@ -240,7 +240,7 @@ static status wait_for_broker(struct watched_up *up, const char *uri_path, struc
     return STATUS_OK;
 }
 
-static status start_broker(struct watched_up *up, struct error *err)
+static status start_broker(struct monitored_up *up, struct error *err)
 {
     if (!up->config.starts_broker) return STATUS_OK;
     const char *path = file_path(up->config.data_dir, TEXT_LITERAL("broker/uri"), &up->arena);
@@ -251,7 +251,7 @@ static status start_broker(struct watched_up *up, struct error *err)
 }
 
 /* Monitors last: they would start what they don't hear of. */
-static status start_all(struct watched_up *up, struct error *err)
+static status start_all(struct monitored_up *up, struct error *err)
 {
     TRY(start_broker(up, err));
     TRY(start_role(up, NODE_GATEWAY, err));
@@ -261,7 +261,7 @@ static status start_all(struct watched_up *up, struct error *err)
 
 /* ---- being ready ---- */
 
-static status ask(struct watched_up *up, const char *url, struct gateway_call call,
+static status ask(struct monitored_up *up, const char *url, struct gateway_call call,
                   struct buf *body)
 {
     call.token = up->options->call->token;
@@ -273,10 +273,10 @@ static status ask(struct watched_up *up, const char *url, struct gateway_call ca
     return gateway_call(&call, body, &up->problem);
 }
 
-static bool gateways_are_healthy(struct watched_up *up)
+static bool gateways_are_healthy(struct monitored_up *up)
 {
     for (uint32_t i = 0; i < up->nodes.count; i++) {
-        struct watched_node *item = &up->items[i];
+        struct monitored_node *item = &up->items[i];
         if (item->url == NULL || item->is_healthy) continue;
         struct gateway_call call = {.target = "/healthz", .timeout_ms = ASK_MS};
         struct buf body = {0};
@@ -297,13 +297,13 @@ static bool answers(const struct node_list *list, const char *name)
     return false;
 }
 
-static bool workers_answer(struct watched_up *up)
+static bool workers_answer(struct monitored_up *up)
 {
     struct gateway_call call = {.target = "/v1/nodes", .timeout_ms = LIST_MS};
     struct arena arena = {0};
     struct buf body = {0};
     struct node_list list;
-    const struct watched_node *gateway = NULL;
+    const struct monitored_node *gateway = NULL;
     for (uint32_t i = 0; i < up->nodes.count && gateway == NULL; i++) {
         if (up->items[i].url != NULL) gateway = &up->items[i];
     }
@@ -322,7 +322,7 @@ static bool workers_answer(struct watched_up *up)
     return all;
 }
 
-static status look_for_ready(struct watched_up *up, struct error *err)
+static status look_for_ready(struct monitored_up *up, struct error *err)
 {
     if (up->is_ready || clock_ms() < up->ask_ms) return STATUS_OK;
     up->ask_ms = clock_ms() + ASK_PERIOD_MS;
@@ -341,7 +341,7 @@ static status look_for_ready(struct watched_up *up, struct error *err)
 
 /* One that was told to stop takes its pid with it, as does one that fails; whose end we know has
  * not failed. Monitors are started by each other too, then we don't know. */
-static bool was_stopped(const struct watched_node *item)
+static bool was_stopped(const struct monitored_node *item)
 {
     struct arena arena = {0};
     const char *path = file_path(item->folder, TEXT_LITERAL("pid"), &arena);
@@ -351,12 +351,12 @@ static bool was_stopped(const struct watched_node *item)
 }
 
 /* Gives how many there were that nobody has stopped on purpose. */
-static uint32_t start_monitors(struct watched_up *up)
+static uint32_t start_monitors(struct monitored_up *up)
 {
     uint32_t count = 0;
     struct error err;
     for (uint32_t i = 0; i < up->nodes.count && !is_to_stop(up); i++) {
-        const struct watched_node *item = &up->items[i];
+        const struct monitored_node *item = &up->items[i];
         if (item->node->role != NODE_MONITOR || was_stopped(item)) continue;
         if (count++ == 0) say(up, "no monitor is left; starting them again");
         if (driver_do(up->driver, DRIVER_START, item->node->name, &err) != STATUS_OK) {
@@ -366,12 +366,12 @@ static uint32_t start_monitors(struct watched_up *up)
     return count;
 }
 
-static void look_for_monitors(struct watched_up *up)
+static void look_for_monitors(struct monitored_up *up)
 {
     bool is_any = false;
     pid_t holder;
     for (uint32_t i = 0; i < up->nodes.count; i++) {
-        struct watched_node *item = &up->items[i];
+        struct monitored_node *item = &up->items[i];
         if (item->node->role != NODE_MONITOR) continue;
         if (folder_lock_look(item->folder, &holder) == FOLDER_FREE) continue;
         item->has_failed = false;
@@ -387,7 +387,7 @@ static void look_for_monitors(struct watched_up *up)
     up->monitor_ms = clock_ms();
 }
 
-static status run(struct watched_up *up, struct error *err)
+static status run(struct monitored_up *up, struct error *err)
 {
     bool is_new = false;
     TRY(list_nodes(up, err));
@@ -396,8 +396,8 @@ static status run(struct watched_up *up, struct error *err)
         .config = &up->config,
         .program = up->options->up->program,
         .log_level = up->options->up->log_level,
-        .leash = up->config.data_dir,
-        .is_first_life = true,
+        .supervisor_link = up->config.data_dir,
+        .is_first_incarnation = true,
         .context = up,
         .ended = on_ended,
     };
@@ -418,9 +418,9 @@ static status run(struct watched_up *up, struct error *err)
     return STATUS_OK;
 }
 
-status up_watched_run(const struct up_watched_options *options, struct error *err)
+status up_monitored_run(const struct up_monitored_options *options, struct error *err)
 {
-    struct watched_up up = {.options = options, .config = *options->up->config};
+    struct monitored_up up = {.options = options, .config = *options->up->config};
     up.config.driver = CONFIG_DRIVER_PROCESS;
     status result = run(&up, err);
     stop_all(&up);

@@ -141,7 +141,7 @@ static status job_check(struct text job, status refusal, struct error *err)
 
 static status query_check(struct text query, status refusal, struct error *err)
 {
-    if (text_is(query, API_BOOKS) || (manifest_name_valid(query) && query.bytes[0] != '.')) {
+    if (text_is(query, API_AUDIT) || (manifest_name_valid(query) && query.bytes[0] != '.')) {
         return STATUS_OK;
     }
     return error_set(err, refusal,

@@ -27,7 +27,7 @@ enum api_kind {
     API_PUT_CHUNK,  /* PUT /v1/jobs/ID/scans/S/chunks/N     body: struct chunk_body, encoded */
     API_PUT_END,    /* PUT /v1/jobs/ID/scans/S/end          body: JSON {"count":N,"sum":"hex"} */
     API_GET_JOB,    /* GET /v1/jobs/ID?wait=SECONDS&sent=0:12,1:3&seen=HASH */
-    API_GET_RESULT, /* GET /v1/jobs/ID/results/Q?from=N     Q is a query's name, or .books */
+    API_GET_RESULT, /* GET /v1/jobs/ID/results/Q?from=N     Q is a query's name, or .audit */
     API_TIMELINE,   /* GET /v1/jobs/ID/timeline */
     API_DELETE_JOB, /* DELETE /v1/jobs/ID */
     API_LIST_JOBS,  /* GET /v1/jobs */
@@ -37,7 +37,7 @@ enum api_kind {
     API_KINDS
 };
 
-#define API_BOOKS ".books" /* No query's name begins with a point. */
+#define API_AUDIT ".audit" /* No query's name begins with a point. */
 
 /* Headers of our own. */
 #define API_HEADER_OWNER    "X-Millrace-Owner"    /* The owner key: 32 lower-case hex digits. */
@@ -129,7 +129,7 @@ struct job_request {
     uint32_t table_count;
     uint32_t chunk_bytes;
     uint32_t field_limit;
-    uint64_t side_table_limit; /* That the client planned with; 0: as the cluster has it. */
+    uint64_t broadcast_limit; /* That the client planned with; 0: as the cluster has it. */
 };
 
 /* STATUS_INPUT: a text is not UTF-8, and JSON would change it. */
@@ -171,9 +171,9 @@ struct view_query {
 };
 
 /* Chunks to be sent again: once per (worker, scan, attempt). */
-struct view_want {
+struct view_rerequest {
     struct text worker;
-    struct scan_want want;
+    struct rerequest rerequest;
 };
 
 struct job_view {
@@ -186,8 +186,8 @@ struct job_view {
     uint32_t scan_count;
     const struct view_query *queries;
     uint32_t query_count;
-    const struct view_want *wants; /* For the owner only. */
-    uint32_t want_count;
+    const struct view_rerequest *rerequests; /* For the owner only. */
+    uint32_t rerequest_count;
     uint32_t worker_count;
     uint32_t workers_answering;
     struct text silent; /* Names of those that don't, for people. */
@@ -242,7 +242,7 @@ struct node_entry {
 /* A queue at the broker. */
 struct queue_entry {
     struct text name;  /* inbox.NODE or work.K */
-    uint64_t messages; /* That wait; not those that somebody has in hand. */
+    uint64_t messages; /* That wait; not those that somebody has in flight. */
     uint32_t consumers;
 };
 
@@ -252,10 +252,10 @@ struct node_list {
     bool connected;      /* It has a broker. */
     const struct node_entry *nodes;
     uint32_t node_count;
-    struct text leader;      /* Of the monitors; empty: there is none, or it is not known. */
-    uint64_t term;           /* Its term; 0: none. */
-    bool watched;            /* The monitors have told this gateway how the nodes are, */
-    uint64_t watched_ms_ago; /* so long ago. */
+    struct text leader;        /* Of the monitors; empty: there is none, or it is not known. */
+    uint64_t term;             /* Its term; 0: none. */
+    bool monitored;            /* The monitors have told this gateway how the nodes are, */
+    uint64_t monitored_ms_ago; /* so long ago. */
     const struct queue_entry *queues;
     uint32_t queue_count;
 };

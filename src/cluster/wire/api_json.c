@@ -13,7 +13,7 @@ enum {
     BUILD_MAX = 256,
     IDENTIFIER_MAX = 1024, /* Names of settings and tables. */
     PATH_BYTES_MAX = 4096, /* Names of files. */
-    WANTS_MAX = 1 << 16,
+    REREQUESTS_MAX = 1 << 16,
     ERROR_JSON_MAX = 1 << 16
 };
 
@@ -33,7 +33,7 @@ static const struct json_member query_members[] = {
     {"sql", MEMBER_TEXT, .offset = offsetof(struct manifest_query, sql), .is_optional = true,
      .limit = MANIFEST_TEXT_MAX},
 };
-static const struct json_shape query_shape = {JSON_SHAPE(struct manifest_query, query_members)};
+static const struct json_schema query_schema = {JSON_SCHEMA(struct manifest_query, query_members)};
 
 static const struct json_member setting_members[] = {
     {"name", MEMBER_TEXT, .offset = offsetof(struct manifest_setting, name), .is_filled = true,
@@ -41,24 +41,24 @@ static const struct json_member setting_members[] = {
     {"value", MEMBER_TEXT, .offset = offsetof(struct manifest_setting, value),
      .limit = MANIFEST_TEXT_MAX},
 };
-static const struct json_shape setting_shape = {
-    JSON_SHAPE(struct manifest_setting, setting_members)};
+static const struct json_schema setting_schema = {
+    JSON_SCHEMA(struct manifest_setting, setting_members)};
 
 static const struct json_member file_members[] = {
     {"name", MEMBER_TEXT, .offset = offsetof(struct manifest_file, name), .is_filled = true,
      .limit = PATH_BYTES_MAX},
     {"size", MEMBER_COUNT, .offset = offsetof(struct manifest_file, size)},
 };
-static const struct json_shape file_shape = {JSON_SHAPE(struct manifest_file, file_members)};
+static const struct json_schema file_schema = {JSON_SCHEMA(struct manifest_file, file_members)};
 
 static const struct json_member table_members[] = {
     {"name", MEMBER_TEXT, .offset = offsetof(struct manifest_table, name), .is_filled = true,
      .limit = IDENTIFIER_MAX},
     {"files", MEMBER_ARRAY, .offset = offsetof(struct manifest_table, files),
      .count_offset = offsetof(struct manifest_table, file_count), .limit = MANIFEST_FILES_MAX,
-     .shape = &file_shape},
+     .schema = &file_schema},
 };
-static const struct json_shape table_shape = {JSON_SHAPE(struct manifest_table, table_members)};
+static const struct json_schema table_schema = {JSON_SCHEMA(struct manifest_table, table_members)};
 
 static const struct json_member request_members[] = {
     {"build", MEMBER_TEXT, .offset = offsetof(struct job_request, build), .limit = BUILD_MAX},
@@ -68,25 +68,25 @@ static const struct json_member request_members[] = {
      .is_optional = true, .limit = MANIFEST_TEXT_MAX},
     {"queries", MEMBER_ARRAY, .offset = offsetof(struct job_request, queries),
      .count_offset = offsetof(struct job_request, query_count), .is_optional = true,
-     .limit = MANIFEST_QUERIES_MAX, .shape = &query_shape},
+     .limit = MANIFEST_QUERIES_MAX, .schema = &query_schema},
     {"settings", MEMBER_ARRAY, .offset = offsetof(struct job_request, settings),
      .count_offset = offsetof(struct job_request, setting_count), .is_optional = true,
-     .limit = MANIFEST_SETTINGS_MAX, .shape = &setting_shape},
+     .limit = MANIFEST_SETTINGS_MAX, .schema = &setting_schema},
     {"tables", MEMBER_ARRAY, .offset = offsetof(struct job_request, tables),
      .count_offset = offsetof(struct job_request, table_count), .limit = MANIFEST_TABLES_MAX,
-     .shape = &table_shape},
+     .schema = &table_schema},
     {"chunk_bytes", MEMBER_U32, .offset = offsetof(struct job_request, chunk_bytes),
      .is_optional = true},
     {"field_limit", MEMBER_U32, .offset = offsetof(struct job_request, field_limit),
      .is_optional = true},
-    {"side_table_limit", MEMBER_COUNT, .offset = offsetof(struct job_request, side_table_limit),
+    {"broadcast_limit", MEMBER_COUNT, .offset = offsetof(struct job_request, broadcast_limit),
      .is_optional = true},
 };
-static const struct json_shape request_shape = {JSON_SHAPE(struct job_request, request_members)};
+static const struct json_schema request_schema = {JSON_SCHEMA(struct job_request, request_members)};
 
 status job_request_encode(const struct job_request *request, struct buf *out, struct error *err)
 {
-    bool is_faithful = json_shape_encode(&request_shape, request, out);
+    bool is_faithful = json_schema_encode(&request_schema, request, out);
     if (out->failed) return error_memory(err);
     if (!is_faithful) {
         return error_set(err, STATUS_INPUT,
@@ -166,7 +166,8 @@ status job_request_decode(struct text json, struct arena *arena, struct job_requ
                           struct error *err)
 {
     struct job_request request = {0};
-    if (json_shape_decode(&request_shape, json, arena, STATUS_INPUT, &request, err) != STATUS_OK ||
+    if (json_schema_decode(&request_schema, json, arena, STATUS_INPUT, &request, err) !=
+            STATUS_OK ||
         request_check(&request, err) != STATUS_OK) {
         return error_prefix(err, "the job's description");
     }
@@ -187,26 +188,26 @@ static const struct json_member scan_members[] = {
     {"contiguous", MEMBER_COUNT, .offset = offsetof(struct view_scan, contiguous)},
     {"limit", MEMBER_COUNT, .offset = offsetof(struct view_scan, limit)},
 };
-static const struct json_shape scan_shape = {JSON_SHAPE(struct view_scan, scan_members),
-                                             .is_open = true};
+static const struct json_schema scan_schema = {JSON_SCHEMA(struct view_scan, scan_members),
+                                               .is_open = true};
 
 static const struct json_member answer_members[] = {
     {"name", MEMBER_NAME, .offset = offsetof(struct view_query, name)},
     {"done", MEMBER_BOOL, .offset = offsetof(struct view_query, done)},
     {"batch_count", MEMBER_COUNT, .offset = offsetof(struct view_query, batch_count)},
 };
-static const struct json_shape answer_shape = {JSON_SHAPE(struct view_query, answer_members),
-                                               .is_open = true};
+static const struct json_schema answer_schema = {JSON_SCHEMA(struct view_query, answer_members),
+                                                 .is_open = true};
 
-static const struct json_member want_members[] = {
-    {"worker", MEMBER_NAME, .offset = offsetof(struct view_want, worker)},
-    {"scan", MEMBER_U32, .offset = offsetof(struct view_want, want.scan)},
-    {"attempt", MEMBER_HEX, .offset = offsetof(struct view_want, want.attempt)},
-    {"numbers", MEMBER_COUNTS, .offset = offsetof(struct view_want, want.numbers),
-     .count_offset = offsetof(struct view_want, want.number_count), .limit = UINT32_MAX},
+static const struct json_member rerequest_members[] = {
+    {"worker", MEMBER_NAME, .offset = offsetof(struct view_rerequest, worker)},
+    {"scan", MEMBER_U32, .offset = offsetof(struct view_rerequest, rerequest.scan)},
+    {"attempt", MEMBER_HEX, .offset = offsetof(struct view_rerequest, rerequest.attempt)},
+    {"numbers", MEMBER_COUNTS, .offset = offsetof(struct view_rerequest, rerequest.numbers),
+     .count_offset = offsetof(struct view_rerequest, rerequest.number_count), .limit = UINT32_MAX},
 };
-static const struct json_shape want_shape = {JSON_SHAPE(struct view_want, want_members),
-                                             .is_open = true};
+static const struct json_schema want_schema = {
+    JSON_SCHEMA(struct view_rerequest, rerequest_members), .is_open = true};
 
 static const struct json_member view_members[] = {
     {"job", MEMBER_NAME, .offset = offsetof(struct job_view, job)},
@@ -217,13 +218,13 @@ static const struct json_member view_members[] = {
     {"phase_count", MEMBER_U32, .offset = offsetof(struct job_view, phase_count)},
     {"scans", MEMBER_ARRAY, .offset = offsetof(struct job_view, scans),
      .count_offset = offsetof(struct job_view, scan_count), .limit = API_SENT_MAX,
-     .shape = &scan_shape},
+     .schema = &scan_schema},
     {"queries", MEMBER_ARRAY, .offset = offsetof(struct job_view, queries),
      .count_offset = offsetof(struct job_view, query_count), .limit = MANIFEST_QUERIES_MAX,
-     .shape = &answer_shape},
-    {"wants", MEMBER_ARRAY, .offset = offsetof(struct job_view, wants),
-     .count_offset = offsetof(struct job_view, want_count), .is_optional = true, .limit = WANTS_MAX,
-     .shape = &want_shape},
+     .schema = &answer_schema},
+    {"rerequests", MEMBER_ARRAY, .offset = offsetof(struct job_view, rerequests),
+     .count_offset = offsetof(struct job_view, rerequest_count), .is_optional = true,
+     .limit = REREQUESTS_MAX, .schema = &want_schema},
     {"worker_count", MEMBER_U32, .offset = offsetof(struct job_view, worker_count)},
     {"workers_answering", MEMBER_U32, .offset = offsetof(struct job_view, workers_answering)},
     {"silent", MEMBER_TEXT, .offset = offsetof(struct job_view, silent), .is_optional = true,
@@ -233,20 +234,20 @@ static const struct json_member view_members[] = {
     {"text", MEMBER_TEXT, .offset = offsetof(struct job_view, text), .is_optional = true,
      .limit = MANIFEST_TEXT_MAX},
 };
-static const struct json_shape view_shape = {JSON_SHAPE(struct job_view, view_members),
-                                             .is_open = true};
+static const struct json_schema view_schema = {JSON_SCHEMA(struct job_view, view_members),
+                                               .is_open = true};
 
 void job_view_encode(const struct job_view *view, struct buf *out)
 {
     /* Texts that were changed are still legible. */
-    (void)json_shape_encode(&view_shape, view, out);
+    (void)json_schema_encode(&view_schema, view, out);
 }
 
 status job_view_decode(struct text json, struct arena *arena, struct job_view *out,
                        struct error *err)
 {
     struct job_view view = {0};
-    if (json_shape_decode(&view_shape, json, arena, STATUS_CORRUPT, &view, err) != STATUS_OK) {
+    if (json_schema_decode(&view_schema, json, arena, STATUS_CORRUPT, &view, err) != STATUS_OK) {
         return error_prefix(err, "the gateway's answer");
     }
     *out = view;
@@ -259,17 +260,17 @@ static const struct json_member end_members[] = {
     {"count", MEMBER_COUNT, .offset = offsetof(struct api_request, end_count)},
     {"sum", MEMBER_HEX, .offset = offsetof(struct api_request, end_sum)},
 };
-static const struct json_shape end_shape = {JSON_SHAPE(struct api_request, end_members)};
+static const struct json_schema end_schema = {JSON_SCHEMA(struct api_request, end_members)};
 
 void api_end_encode(const struct api_request *request, struct buf *out)
 {
-    (void)json_shape_encode(&end_shape, request, out); /* There is no text in it. */
+    (void)json_schema_encode(&end_schema, request, out); /* There is no text in it. */
 }
 
 status api_end_decode(struct text json, struct arena *arena, struct api_request *out,
                       struct error *err)
 {
-    if (json_shape_decode(&end_shape, json, arena, STATUS_INPUT, out, err) != STATUS_OK) {
+    if (json_schema_decode(&end_schema, json, arena, STATUS_INPUT, out, err) != STATUS_OK) {
         return error_prefix(err, "the scan's end");
     }
     return STATUS_OK;
@@ -286,19 +287,19 @@ static const struct json_member error_members[] = {
     {"message", MEMBER_TEXT, .offset = offsetof(struct error_body, message),
      .limit = ERROR_JSON_MAX},
 };
-static const struct json_shape error_shape = {JSON_SHAPE(struct error_body, error_members),
-                                              .is_open = true};
+static const struct json_schema error_schema = {JSON_SCHEMA(struct error_body, error_members),
+                                                .is_open = true};
 static const struct json_member reply_members[] = {
-    {"error", MEMBER_OBJECT, .shape = &error_shape},
+    {"error", MEMBER_OBJECT, .schema = &error_schema},
 };
-static const struct json_shape reply_shape = {JSON_SHAPE(struct error_body, reply_members),
-                                              .is_open = true};
+static const struct json_schema reply_schema = {JSON_SCHEMA(struct error_body, reply_members),
+                                                .is_open = true};
 
 void api_error_encode(const struct error *reported, struct buf *out)
 {
     struct error_body body = {.code = reported->code, .message = text_of(reported->text)};
     /* Texts that were changed are still legible. */
-    (void)json_shape_encode(&reply_shape, &body, out);
+    (void)json_schema_encode(&reply_schema, &body, out);
     buf_put_u8(out, '\n');
 }
 
@@ -308,8 +309,8 @@ bool api_error_decode(struct text json, struct error *out)
     struct arena arena = {0};
     struct error_body body = {0};
     struct error ignored;
-    bool is_error = json_shape_decode(&reply_shape, json, &arena, STATUS_CORRUPT, &body,
-                                      &ignored) == STATUS_OK &&
+    bool is_error = json_schema_decode(&reply_schema, json, &arena, STATUS_CORRUPT, &body,
+                                       &ignored) == STATUS_OK &&
                     body.code != STATUS_OK && body.message.size > 0;
     if (is_error) error_write(out, body.code, "%.*s", TEXT_ARGS(body.message));
     arena_done(&arena);

@@ -34,18 +34,18 @@ static const struct json_member job_members[] = {
     {"worker_count", MEMBER_U32, .offset = offsetof(struct job_entry, worker_count),
      .is_optional = true},
 };
-static const struct json_shape job_shape = {JSON_SHAPE(struct job_entry, job_members),
-                                            .is_open = true};
+static const struct json_schema job_schema = {JSON_SCHEMA(struct job_entry, job_members),
+                                              .is_open = true};
 
 static const struct json_member jobs_members[] = {
     {"jobs", MEMBER_ARRAY, .offset = offsetof(struct job_list, jobs),
      .count_offset = offsetof(struct job_list, job_count), .limit = LISTED_JOBS_MAX,
-     .shape = &job_shape},
+     .schema = &job_schema},
     {"silent", MEMBER_TEXT, .offset = offsetof(struct job_list, silent), .is_optional = true,
      .limit = NAMES_TEXT_MAX},
 };
-static const struct json_shape jobs_shape = {JSON_SHAPE(struct job_list, jobs_members),
-                                             .is_open = true};
+static const struct json_schema jobs_schema = {JSON_SCHEMA(struct job_list, jobs_members),
+                                               .is_open = true};
 
 static const struct json_member node_members[] = {
     {"name", MEMBER_NAME, .offset = offsetof(struct node_entry, name)},
@@ -73,16 +73,16 @@ static const struct json_member node_members[] = {
     {"problem", MEMBER_TEXT, .offset = offsetof(struct node_entry, problem), .is_optional = true,
      .limit = LISTED_TEXT_MAX},
 };
-static const struct json_shape node_shape = {JSON_SHAPE(struct node_entry, node_members),
-                                             .is_open = true};
+static const struct json_schema node_schema = {JSON_SCHEMA(struct node_entry, node_members),
+                                               .is_open = true};
 
 static const struct json_member queue_members[] = {
     {"name", MEMBER_TEXT, .offset = offsetof(struct queue_entry, name), .limit = LISTED_TEXT_MAX},
     {"messages", MEMBER_COUNT, .offset = offsetof(struct queue_entry, messages)},
     {"consumers", MEMBER_U32, .offset = offsetof(struct queue_entry, consumers)},
 };
-static const struct json_shape queue_shape = {JSON_SHAPE(struct queue_entry, queue_members),
-                                              .is_open = true};
+static const struct json_schema queue_schema = {JSON_SCHEMA(struct queue_entry, queue_members),
+                                                .is_open = true};
 
 static const struct json_member nodes_members[] = {
     {"cluster", MEMBER_TEXT, .offset = offsetof(struct node_list, cluster), .is_optional = true,
@@ -91,19 +91,20 @@ static const struct json_member nodes_members[] = {
     {"connected", MEMBER_BOOL, .offset = offsetof(struct node_list, connected)},
     {"nodes", MEMBER_ARRAY, .offset = offsetof(struct node_list, nodes),
      .count_offset = offsetof(struct node_list, node_count), .limit = LISTED_NODES_MAX,
-     .shape = &node_shape},
+     .schema = &node_schema},
     {"leader", MEMBER_TEXT, .offset = offsetof(struct node_list, leader), .is_optional = true,
      .limit = LISTED_TEXT_MAX},
     {"term", MEMBER_COUNT, .offset = offsetof(struct node_list, term), .is_optional = true},
-    {"watched", MEMBER_BOOL, .offset = offsetof(struct node_list, watched), .is_optional = true},
-    {"watched_ms_ago", MEMBER_COUNT, .offset = offsetof(struct node_list, watched_ms_ago),
+    {"monitored", MEMBER_BOOL, .offset = offsetof(struct node_list, monitored),
+     .is_optional = true},
+    {"monitored_ms_ago", MEMBER_COUNT, .offset = offsetof(struct node_list, monitored_ms_ago),
      .is_optional = true},
     {"queues", MEMBER_ARRAY, .offset = offsetof(struct node_list, queues),
      .count_offset = offsetof(struct node_list, queue_count), .limit = LISTED_QUEUES_MAX,
-     .is_optional = true, .shape = &queue_shape},
+     .is_optional = true, .schema = &queue_schema},
 };
-static const struct json_shape nodes_shape = {JSON_SHAPE(struct node_list, nodes_members),
-                                              .is_open = true};
+static const struct json_schema nodes_schema = {JSON_SCHEMA(struct node_list, nodes_members),
+                                                .is_open = true};
 
 static const struct json_member event_members[] = {
     {"ms_ago", MEMBER_COUNT, .offset = offsetof(struct timeline_event, ms_ago)},
@@ -116,23 +117,23 @@ static const struct json_member event_members[] = {
     {"text", MEMBER_TEXT, .offset = offsetof(struct timeline_event, text), .is_optional = true,
      .limit = LISTED_TEXT_MAX},
 };
-static const struct json_shape event_shape = {JSON_SHAPE(struct timeline_event, event_members),
-                                              .is_open = true};
+static const struct json_schema event_schema = {JSON_SCHEMA(struct timeline_event, event_members),
+                                                .is_open = true};
 
 static const struct json_member timeline_members[] = {
     {"job", MEMBER_NAME, .offset = offsetof(struct timeline, job)},
     {"events", MEMBER_ARRAY, .offset = offsetof(struct timeline, events),
      .count_offset = offsetof(struct timeline, event_count), .limit = LISTED_EVENTS_MAX,
-     .shape = &event_shape},
+     .schema = &event_schema},
     {"silent", MEMBER_TEXT, .offset = offsetof(struct timeline, silent), .is_optional = true,
      .limit = NAMES_TEXT_MAX},
 };
-static const struct json_shape timeline_shape = {JSON_SHAPE(struct timeline, timeline_members),
-                                                 .is_open = true};
+static const struct json_schema timeline_schema = {JSON_SCHEMA(struct timeline, timeline_members),
+                                                   .is_open = true};
 
 void job_list_encode(const struct job_list *list, struct buf *out)
 {
-    (void)json_shape_encode(&jobs_shape, list, out); /* Texts that were changed are legible. */
+    (void)json_schema_encode(&jobs_schema, list, out); /* Texts that were changed are legible. */
     buf_put_u8(out, '\n');
 }
 
@@ -140,7 +141,7 @@ status job_list_decode(struct text json, struct arena *arena, struct job_list *o
                        struct error *err)
 {
     struct job_list list = {0};
-    if (json_shape_decode(&jobs_shape, json, arena, STATUS_CORRUPT, &list, err) != STATUS_OK) {
+    if (json_schema_decode(&jobs_schema, json, arena, STATUS_CORRUPT, &list, err) != STATUS_OK) {
         return error_prefix(err, "the gateway's list of jobs");
     }
     *out = list;
@@ -149,7 +150,7 @@ status job_list_decode(struct text json, struct arena *arena, struct job_list *o
 
 void node_list_encode(const struct node_list *list, struct buf *out)
 {
-    (void)json_shape_encode(&nodes_shape, list, out); /* Texts that were changed are legible. */
+    (void)json_schema_encode(&nodes_schema, list, out); /* Texts that were changed are legible. */
     buf_put_u8(out, '\n');
 }
 
@@ -157,7 +158,7 @@ status node_list_decode(struct text json, struct arena *arena, struct node_list 
                         struct error *err)
 {
     struct node_list list = {0};
-    if (json_shape_decode(&nodes_shape, json, arena, STATUS_CORRUPT, &list, err) != STATUS_OK) {
+    if (json_schema_decode(&nodes_schema, json, arena, STATUS_CORRUPT, &list, err) != STATUS_OK) {
         return error_prefix(err, "the gateway's list of nodes");
     }
     *out = list;
@@ -166,7 +167,7 @@ status node_list_decode(struct text json, struct arena *arena, struct node_list 
 
 void timeline_encode(const struct timeline *timeline, struct buf *out)
 {
-    (void)json_shape_encode(&timeline_shape, timeline, out); /* Changed texts are legible. */
+    (void)json_schema_encode(&timeline_schema, timeline, out); /* Changed texts are legible. */
     buf_put_u8(out, '\n');
 }
 
@@ -174,7 +175,7 @@ status timeline_decode(struct text json, struct arena *arena, struct timeline *o
                        struct error *err)
 {
     struct timeline timeline = {0};
-    if (json_shape_decode(&timeline_shape, json, arena, STATUS_CORRUPT, &timeline, err) !=
+    if (json_schema_decode(&timeline_schema, json, arena, STATUS_CORRUPT, &timeline, err) !=
         STATUS_OK) {
         return error_prefix(err, "the gateway's timeline");
     }

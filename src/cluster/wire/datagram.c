@@ -27,11 +27,11 @@ enum {
     HEAD_BYTES = 1 + 1 + 2 * NAME_BYTES + 3 * 8,
     TERM_BYTES = 8 + 4,
     VIEW_BYTES = TERM_BYTES + NAME_BYTES + 4 + 1,
-    WATCHED_BYTES = NAME_BYTES + 1 + 1 + 3 * 8 + 4 + 8 + 4 + TEXT_BYTES,
+    MONITORED_BYTES = NAME_BYTES + 1 + 1 + 3 * 8 + 4 + 8 + 4 + TEXT_BYTES,
     EVENT_BYTES = 8 + 4 + 1 + 8 + NAME_BYTES + 2 * 8 + TEXT_BYTES
 };
 
-static_assert(HEAD_BYTES + VIEW_BYTES + DATAGRAM_NODES_MAX * WATCHED_BYTES + SEAL_BYTES <=
+static_assert(HEAD_BYTES + VIEW_BYTES + DATAGRAM_NODES_MAX * MONITORED_BYTES + SEAL_BYTES <=
                   DATAGRAM_BYTES_MAX,
               "the largest view fits");
 static_assert(HEAD_BYTES + 1 + DATAGRAM_EVENTS_MAX * EVENT_BYTES + SEAL_BYTES <= DATAGRAM_BYTES_MAX,
@@ -44,10 +44,14 @@ static_assert((int)DATAGRAM_KEY_BYTES >= (int)crypto_generichash_blake2b_KEYBYTE
               "it is a key");
 static_assert((int)SEAL_BYTES >= (int)crypto_generichash_blake2b_BYTES_MIN, "it is a code");
 
-const char *const watch_state_names[WATCH_STATES] = {
-    [WATCH_UNKNOWN] = "unknown",     [WATCH_STARTING] = "starting",     [WATCH_UP] = "up",
-    [WATCH_SUSPECTED] = "suspected", [WATCH_RESTARTING] = "restarting", [WATCH_BROKEN] = "broken",
-    [WATCH_STOPPED] = "stopped",
+const char *const health_names[HEALTH_STATES] = {
+    [HEALTH_UNKNOWN] = "unknown",
+    [HEALTH_STARTING] = "starting",
+    [HEALTH_UP] = "up",
+    [HEALTH_SUSPECTED] = "suspected",
+    [HEALTH_RESTARTING] = "restarting",
+    [HEALTH_BROKEN] = "broken",
+    [HEALTH_STOPPED] = "stopped",
 };
 
 const char *const cluster_event_names[HAPPENED_KINDS] = {
@@ -145,17 +149,17 @@ static void put_place(struct codec_writer *writer, struct event_place place)
     codec_put_u32(writer, place.sequence);
 }
 
-static void put_beat(struct codec_writer *writer, const struct beat *beat)
+static void put_heartbeat(struct codec_writer *writer, const struct heartbeat *heartbeat)
 {
-    codec_put_choice(writer, beat->role, NODE_ROLES);
-    codec_put_choice(writer, beat->state, BEAT_STATES);
-    put_term(writer, beat->seen);
-    codec_put_u64(writer, beat->progress);
-    codec_put_u64(writer, beat->uptime_ms);
-    codec_put_u64(writer, beat->replayed);
-    codec_put_u64(writer, beat->resident_bytes);
-    codec_put_u32(writer, beat->job_count);
-    put_place(writer, beat->events);
+    codec_put_choice(writer, heartbeat->role, NODE_ROLES);
+    codec_put_choice(writer, heartbeat->state, HEARTBEAT_STATES);
+    put_term(writer, heartbeat->seen);
+    codec_put_u64(writer, heartbeat->progress);
+    codec_put_u64(writer, heartbeat->uptime_ms);
+    codec_put_u64(writer, heartbeat->replayed);
+    codec_put_u64(writer, heartbeat->resident_bytes);
+    codec_put_u32(writer, heartbeat->job_count);
+    put_place(writer, heartbeat->events);
 }
 
 static void put_challenge(struct codec_writer *writer, const struct challenge *challenge)
@@ -190,10 +194,10 @@ static void put_view(struct codec_writer *writer, const struct view *view)
     codec_put_u32(writer, view->node_total);
     codec_put_u8(writer, (uint8_t)view->node_count);
     for (uint32_t i = 0; i < view->node_count; i++) {
-        const struct watched *node = &view->nodes[i];
+        const struct monitored *node = &view->nodes[i];
         put_name(writer, node->name);
         codec_put_choice(writer, node->role, NODE_ROLES);
-        codec_put_choice(writer, node->state, WATCH_STATES);
+        codec_put_choice(writer, node->state, HEALTH_STATES);
         codec_put_u64(writer, node->incarnation);
         codec_put_u64(writer, node->uptime_ms);
         codec_put_u64(writer, node->silent_ms);
@@ -236,8 +240,8 @@ static void put_ask(struct codec_writer *writer, const struct ask *ask)
 static void put_fields(struct codec_writer *writer, const struct datagram *datagram)
 {
     switch (datagram->kind) {
-    case DATAGRAM_BEAT:
-        put_beat(writer, &datagram->beat);
+    case DATAGRAM_HEARTBEAT:
+        put_heartbeat(writer, &datagram->heartbeat);
         return;
     case DATAGRAM_CHALLENGE:
         put_challenge(writer, &datagram->challenge);
@@ -265,7 +269,7 @@ static void put_fields(struct codec_writer *writer, const struct datagram *datag
 void datagram_encode(const struct datagram *datagram, const struct datagram_key *key,
                      struct buf *out)
 {
-    ASSERT(datagram->kind >= DATAGRAM_BEAT);
+    ASSERT(datagram->kind >= DATAGRAM_HEARTBEAT);
     ASSERT(datagram->kind < DATAGRAM_KINDS);
     buf_reset(out);
     struct codec_writer writer = codec_begin(out);
@@ -341,17 +345,17 @@ static struct event_place get_place(struct codec_reader *reader)
     return place;
 }
 
-static void get_beat(struct codec_reader *reader, struct beat *beat)
+static void get_heartbeat(struct codec_reader *reader, struct heartbeat *heartbeat)
 {
-    beat->role = (enum node_role)codec_get_choice(reader, NODE_ROLES);
-    beat->state = (enum beat_state)codec_get_choice(reader, BEAT_STATES);
-    beat->seen = get_term(reader);
-    beat->progress = codec_get_u64(reader);
-    beat->uptime_ms = codec_get_u64(reader);
-    beat->replayed = codec_get_u64(reader);
-    beat->resident_bytes = codec_get_u64(reader);
-    beat->job_count = codec_get_u32(reader);
-    beat->events = get_place(reader);
+    heartbeat->role = (enum node_role)codec_get_choice(reader, NODE_ROLES);
+    heartbeat->state = (enum heartbeat_state)codec_get_choice(reader, HEARTBEAT_STATES);
+    heartbeat->seen = get_term(reader);
+    heartbeat->progress = codec_get_u64(reader);
+    heartbeat->uptime_ms = codec_get_u64(reader);
+    heartbeat->replayed = codec_get_u64(reader);
+    heartbeat->resident_bytes = codec_get_u64(reader);
+    heartbeat->job_count = codec_get_u32(reader);
+    heartbeat->events = get_place(reader);
 }
 
 static void get_challenge(struct codec_reader *reader, struct challenge *challenge)
@@ -385,10 +389,10 @@ static void get_view(struct codec_reader *reader, struct view *view)
     view->node_total = codec_get_u32(reader);
     view->node_count = get_count(reader, DATAGRAM_NODES_MAX);
     for (uint32_t i = 0; i < view->node_count; i++) {
-        struct watched *node = &view->nodes[i];
+        struct monitored *node = &view->nodes[i];
         get_name(reader, node->name);
         node->role = (enum node_role)codec_get_choice(reader, NODE_ROLES);
-        node->state = (enum watch_state)codec_get_choice(reader, WATCH_STATES);
+        node->state = (enum health)codec_get_choice(reader, HEALTH_STATES);
         node->incarnation = codec_get_u64(reader);
         node->uptime_ms = codec_get_u64(reader);
         node->silent_ms = codec_get_u64(reader);
@@ -424,8 +428,8 @@ static void get_ask(struct codec_reader *reader, struct ask *ask)
 static void get_fields(struct codec_reader *reader, struct datagram *datagram)
 {
     switch (datagram->kind) {
-    case DATAGRAM_BEAT:
-        get_beat(reader, &datagram->beat);
+    case DATAGRAM_HEARTBEAT:
+        get_heartbeat(reader, &datagram->heartbeat);
         return;
     case DATAGRAM_CHALLENGE:
         get_challenge(reader, &datagram->challenge);

@@ -44,7 +44,7 @@ struct datagram_key {
 };
 
 enum datagram_kind {
-    DATAGRAM_BEAT = 1,
+    DATAGRAM_HEARTBEAT = 1,
     DATAGRAM_CHALLENGE,
     DATAGRAM_ELECTION,
     DATAGRAM_ORDER,
@@ -66,17 +66,17 @@ struct event_place {
     uint32_t sequence; /* 1.. within the term; 0: before all of it. */
 };
 
-enum beat_state {
-    BEAT_STARTING, /* Reading back its log, connecting. */
-    BEAT_UP,
-    BEAT_STOPPING, /* It was asked to. */
-    BEAT_STOPPED,  /* Its last words. */
-    BEAT_STATES
+enum heartbeat_state {
+    HEARTBEAT_STARTING, /* Reading back its log, connecting. */
+    HEARTBEAT_UP,
+    HEARTBEAT_STOPPING, /* It was asked to. */
+    HEARTBEAT_STOPPED,  /* Its last words. */
+    HEARTBEAT_STATES
 };
 
-struct beat {
+struct heartbeat {
     enum node_role role;
-    enum beat_state state;
+    enum heartbeat_state state;
     struct term seen;  /* The highest term it has had an order or a view of. */
     uint64_t progress; /* Changes as long as its main loop turns, or reads a log back. */
     uint64_t uptime_ms;
@@ -109,12 +109,13 @@ struct election_message {
     uint64_t round;     /* Of STAND and RENEW, returned in GRANT. */
     bool eligible;      /* PEER */
     uint64_t heard_ago; /* PEER: ms since I last accepted something of you; UINT64_MAX: never. */
-    uint64_t cluster;   /* A hash of the monitors' names in order, lease, patience and beat_period:
-                           who has others has another cluster file, and its votes count nothing. */
+    uint64_t cluster;   /* A hash of the monitors' names in order, lease, the failure timeout and
+                           heartbeat_period:   who has others has another cluster file, and its votes
+                           count nothing. */
 };
 
 enum order_kind {
-    ORDER_STOP, /* Finish what is in hand and end, as with SIGTERM. */
+    ORDER_STOP, /* Finish what is in flight and end, as with SIGTERM. */
     ORDER_KILL, /* End at once: the main loop hangs. */
     ORDER_KINDS
 };
@@ -125,26 +126,26 @@ struct order {
     uint64_t incarnation; /* Of the node it is meant for; void for any other. */
 };
 
-enum watch_state {
-    WATCH_UNKNOWN, /* Not heard of yet. */
-    WATCH_STARTING,
-    WATCH_UP,
-    WATCH_SUSPECTED,  /* Silent, or without progress, for longer than patience. */
-    WATCH_RESTARTING, /* Its driver is at work, or it is awaited. */
-    WATCH_BROKEN,     /* Was started several times in vain; tried further. */
-    WATCH_STOPPED,    /* On purpose: nobody starts it. */
-    WATCH_STATES
+enum health {
+    HEALTH_UNKNOWN, /* Not heard of yet. */
+    HEALTH_STARTING,
+    HEALTH_UP,
+    HEALTH_SUSPECTED,  /* Silent, or without progress, for longer than the failure timeout. */
+    HEALTH_RESTARTING, /* Its driver is at work, or it is awaited. */
+    HEALTH_BROKEN,     /* Was started several times in vain; tried further. */
+    HEALTH_STOPPED,    /* On purpose: nobody starts it. */
+    HEALTH_STATES
 };
-extern const char *const watch_state_names[WATCH_STATES];
+extern const char *const health_names[HEALTH_STATES];
 
 /* A node, as the leader sees it. */
-struct watched {
+struct monitored {
     char name[DATAGRAM_NAME_SIZE];
     enum node_role role;
-    enum watch_state state;
+    enum health state;
     uint64_t incarnation; /* 0: never heard. */
     uint64_t uptime_ms;
-    uint64_t silent_ms; /* Since its last beat. */
+    uint64_t silent_ms; /* Since its last heartbeat. */
     uint32_t restarts;  /* By monitors, as far as this leader knows. */
     uint64_t resident_bytes;
     uint32_t job_count;
@@ -155,14 +156,14 @@ struct view {
     struct term term; /* Number 0: there is no leader, and a follower says what it sees. */
     char leader[DATAGRAM_NAME_SIZE]; /* Empty: none. */
     uint32_t node_total;             /* Of the cluster: this datagram has some of them. */
-    struct watched nodes[DATAGRAM_NODES_MAX];
+    struct monitored nodes[DATAGRAM_NODES_MAX];
     uint32_t node_count;
 };
 
 enum cluster_event_kind {
     HAPPENED_ELECTED,    /* `node` is leader. */
     HAPPENED_SUSPECTED,  /* `node` is silent; `number` ms. */
-    HAPPENED_HUNG,       /* It beats, and does nothing; `number` ms. */
+    HAPPENED_HUNG,       /* It heartbeats, and does nothing; `number` ms. */
     HAPPENED_KILLED,     /* By an operator's hand, who says so: chaos. */
     HAPPENED_RESTARTING, /* The driver has been told. */
     HAPPENED_FAILED,     /* It could not be started; `text`. */
@@ -209,7 +210,7 @@ struct datagram {
     uint64_t sequence;    /* Of the sender's datagrams to this receiver, 1.. */
     uint64_t nonce;       /* The receiver's last challenge to the sender; 0: none yet. */
     union {
-        struct beat beat;
+        struct heartbeat heartbeat;
         struct challenge challenge;
         struct election_message election;
         struct order order;

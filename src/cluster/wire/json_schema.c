@@ -170,7 +170,7 @@ static bool array_write(const struct json_member *member, const char *object, st
             count_write(u64_at(items, i * sizeof(uint64_t)), out);
         } else {
             is_faithful &=
-                json_shape_encode(member->shape, items + i * member->shape->size_bytes, out);
+                json_schema_encode(member->schema, items + i * member->schema->size_bytes, out);
         }
     }
     buf_put_u8(out, ']');
@@ -201,7 +201,7 @@ static bool member_write(const struct json_member *member, const char *object, s
         buf_format(out, "\"%s\"", member->names[u32_at(object, member->offset)]);
         return true;
     case MEMBER_OBJECT:
-        return json_shape_encode(member->shape, object + member->offset, out);
+        return json_schema_encode(member->schema, object + member->offset, out);
     case MEMBER_ARRAY:
     case MEMBER_COUNTS:
         return array_write(member, object, out);
@@ -209,12 +209,12 @@ static bool member_write(const struct json_member *member, const char *object, s
     return false;
 }
 
-bool json_shape_encode(const struct json_shape *shape, const void *object, struct buf *out)
+bool json_schema_encode(const struct json_schema *schema, const void *object, struct buf *out)
 {
     bool is_faithful = true;
     char before = '{';
-    for (uint32_t i = 0; i < shape->member_count; i++) {
-        const struct json_member *member = &shape->members[i];
+    for (uint32_t i = 0; i < schema->member_count; i++) {
+        const struct json_member *member = &schema->members[i];
         if (member->is_optional && member_is_empty(member, object)) continue;
         buf_format(out, "%c\"%s\":", before, member->key);
         is_faithful &= member_write(member, object, out);
@@ -227,16 +227,16 @@ bool json_shape_encode(const struct json_shape *shape, const void *object, struc
 
 /* ---- reading ---- */
 
-struct shape_reader {
+struct schema_reader {
     struct arena *arena;
     status refusal;
     struct error *err;
 };
 
-static status object_read(struct shape_reader *reader, const struct json_shape *shape,
+static status object_read(struct schema_reader *reader, const struct json_schema *schema,
                           const json_t *value, char *out);
 
-static status text_read(struct shape_reader *reader, const struct json_member *member,
+static status text_read(struct schema_reader *reader, const struct json_member *member,
                         const json_t *value, char *out)
 {
     if (!json_is_string(value)) {
@@ -265,7 +265,7 @@ static status text_read(struct shape_reader *reader, const struct json_member *m
     return STATUS_OK;
 }
 
-static status number_read(struct shape_reader *reader, const char *key, const json_t *value,
+static status number_read(struct schema_reader *reader, const char *key, const json_t *value,
                           uint64_t max, uint64_t *out)
 {
     json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
@@ -277,7 +277,7 @@ static status number_read(struct shape_reader *reader, const char *key, const js
     return STATUS_OK;
 }
 
-static status hex_read(struct shape_reader *reader, const struct json_member *member,
+static status hex_read(struct schema_reader *reader, const struct json_member *member,
                        const json_t *value, char *out)
 {
     uint64_t number;
@@ -291,7 +291,7 @@ static status hex_read(struct shape_reader *reader, const struct json_member *me
     return STATUS_OK;
 }
 
-static status choice_read(struct shape_reader *reader, const struct json_member *member,
+static status choice_read(struct schema_reader *reader, const struct json_member *member,
                           const json_t *value, char *out)
 {
     const char *name = json_string_value(value);
@@ -305,12 +305,12 @@ static status choice_read(struct shape_reader *reader, const struct json_member 
                      member->key, member->names[0], member->names[member->limit - 1]);
 }
 
-static status array_read(struct shape_reader *reader, const struct json_member *member,
+static status array_read(struct schema_reader *reader, const struct json_member *member,
                          const json_t *value, char *out)
 {
     bool is_numbers = member->kind == MEMBER_COUNTS;
-    size_t item_bytes = is_numbers ? sizeof(uint64_t) : member->shape->size_bytes;
-    size_t align = is_numbers ? alignof(uint64_t) : member->shape->align;
+    size_t item_bytes = is_numbers ? sizeof(uint64_t) : member->schema->size_bytes;
+    size_t align = is_numbers ? alignof(uint64_t) : member->schema->align;
     if (!json_is_array(value)) {
         return error_set(reader->err, reader->refusal, "\"%s\" must be an array", member->key);
     }
@@ -330,7 +330,7 @@ static status array_read(struct shape_reader *reader, const struct json_member *
             uint64_t number = 0;
             TRY(number_read(reader, member->key, item, API_NUMBER_MAX, &number));
             memcpy(slot, &number, sizeof number);
-        } else if (object_read(reader, member->shape, item, slot) != STATUS_OK) {
+        } else if (object_read(reader, member->schema, item, slot) != STATUS_OK) {
             return error_prefix(reader->err, "%s[%zu]", member->key, i);
         }
     }
@@ -340,7 +340,7 @@ static status array_read(struct shape_reader *reader, const struct json_member *
     return STATUS_OK;
 }
 
-static status member_read(struct shape_reader *reader, const struct json_member *member,
+static status member_read(struct schema_reader *reader, const struct json_member *member,
                           const json_t *value, char *out)
 {
     uint64_t number = 0;
@@ -368,7 +368,7 @@ static status member_read(struct shape_reader *reader, const struct json_member 
     case MEMBER_CHOICE:
         return choice_read(reader, member, value, out);
     case MEMBER_OBJECT:
-        if (object_read(reader, member->shape, value, out + member->offset) != STATUS_OK) {
+        if (object_read(reader, member->schema, value, out + member->offset) != STATUS_OK) {
             return error_prefix(reader->err, "%s", member->key);
         }
         return STATUS_OK;
@@ -379,7 +379,7 @@ static status member_read(struct shape_reader *reader, const struct json_member 
     return error_set(reader->err, STATUS_INTERNAL, "\"%s\" has no kind", member->key);
 }
 
-static status keys_check(struct shape_reader *reader, const struct json_shape *shape,
+static status keys_check(struct schema_reader *reader, const struct json_schema *schema,
                          const json_t *object)
 {
     /* jansson's iterators want a pointer that is not const, but change nothing. */
@@ -387,25 +387,25 @@ static status keys_check(struct shape_reader *reader, const struct json_shape *s
     for (void *at = json_object_iter(walked); at != NULL; at = json_object_iter_next(walked, at)) {
         const char *key = json_object_iter_key(at);
         uint32_t known = 0;
-        while (known < shape->member_count && strcmp(shape->members[known].key, key) != 0) {
+        while (known < schema->member_count && strcmp(schema->members[known].key, key) != 0) {
             known++;
         }
-        if (known == shape->member_count) {
+        if (known == schema->member_count) {
             return error_set(reader->err, reader->refusal, "there is no key \"%.100s\" here", key);
         }
     }
     return STATUS_OK;
 }
 
-static status object_read(struct shape_reader *reader, const struct json_shape *shape,
+static status object_read(struct schema_reader *reader, const struct json_schema *schema,
                           const json_t *value, char *out)
 {
     if (!json_is_object(value)) {
         return error_set(reader->err, reader->refusal, "an object is expected here");
     }
-    if (!shape->is_open) TRY(keys_check(reader, shape, value));
-    for (uint32_t i = 0; i < shape->member_count; i++) {
-        const struct json_member *member = &shape->members[i];
+    if (!schema->is_open) TRY(keys_check(reader, schema, value));
+    for (uint32_t i = 0; i < schema->member_count; i++) {
+        const struct json_member *member = &schema->members[i];
         const json_t *found = json_object_get(value, member->key);
         if (found != NULL) {
             TRY(member_read(reader, member, found, out));
@@ -417,8 +417,8 @@ static status object_read(struct shape_reader *reader, const struct json_shape *
     return STATUS_OK;
 }
 
-status json_shape_decode(const struct json_shape *shape, struct text json, struct arena *arena,
-                         status refusal, void *out, struct error *err)
+status json_schema_decode(const struct json_schema *schema, struct text json, struct arena *arena,
+                          status refusal, void *out, struct error *err)
 {
     if (json.size == 0) return error_set(err, refusal, "JSON is expected, and nothing came");
     if (json.size > API_JSON_MAX) {
@@ -439,8 +439,8 @@ status json_shape_decode(const struct json_shape *shape, struct text json, struc
         return error_set(err, refusal, "line %d, column %d: %s", problem.line, problem.column,
                          problem.text);
     }
-    struct shape_reader reader = {.arena = arena, .refusal = refusal, .err = err};
-    status code = object_read(&reader, shape, tree, out);
+    struct schema_reader reader = {.arena = arena, .refusal = refusal, .err = err};
+    status code = object_read(&reader, schema, tree, out);
     json_decref(tree);
     return code;
 }

@@ -29,7 +29,7 @@ enum member_kind {
     MEMBER_COUNTS  /* Pointer to uint64_t, each as MEMBER_COUNT, at most `limit`; their count. */
 };
 
-struct json_shape;
+struct json_schema;
 
 struct json_member {
     const char *key;
@@ -40,10 +40,10 @@ struct json_member {
     size_t count_offset; /* Of the uint32_t with the array's length. */
     uint32_t limit;
     const char *const *names;
-    const struct json_shape *shape;
+    const struct json_schema *schema;
 };
 
-struct json_shape {
+struct json_schema {
     const struct json_member *members;
     uint32_t member_count;
     bool is_open; /* Unknown keys are skipped: a newer program may have written them. */
@@ -51,19 +51,19 @@ struct json_shape {
     size_t align;
 };
 
-#define JSON_SHAPE(type, list)                                                                     \
+#define JSON_SCHEMA(type, list)                                                                    \
     .members = (list), .member_count = sizeof(list) / sizeof((list)[0]),                           \
     .size_bytes = sizeof(type), .align = alignof(type)
 
 /* Appends one object. False: some text is not UTF-8, or has a zero byte, and was changed. */
-bool json_shape_encode(const struct json_shape *shape, const void *object, struct buf *out);
+bool json_schema_encode(const struct json_schema *schema, const void *object, struct buf *out);
 
 /* Fills the members of `out`; others stay as they are. `refusal` is the code for what is not of
  * this shape; STATUS_LIMIT and STATUS_MEMORY are possible too. After a failure `out` may be filled
  * in part. */
-MUST_USE status json_shape_decode(const struct json_shape *shape, struct text json,
-                                  struct arena *arena, status refusal, void *out,
-                                  struct error *err);
+MUST_USE status json_schema_decode(const struct json_schema *schema, struct text json,
+                                   struct arena *arena, status refusal, void *out,
+                                   struct error *err);
 
 /* 16 lower-case hex digits. */
 bool json_hex_parse(struct text digits, uint64_t *out);

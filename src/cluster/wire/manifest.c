@@ -112,7 +112,7 @@ void manifest_encode(const struct manifest *manifest, struct buf *out)
     codec_put_u32(&writer, manifest->shard_count);
     codec_put_u32(&writer, manifest->chunk_bytes);
     codec_put_u32(&writer, manifest->field_limit);
-    codec_put_u64(&writer, manifest->side_table_limit);
+    codec_put_u64(&writer, manifest->broadcast_limit);
     codec_put_u64(&writer, manifest->memory_limit);
     codec_put_u64(&writer, manifest->log_limit);
     codec_seal(&writer);
@@ -208,7 +208,7 @@ status manifest_decode(struct text bytes, struct arena *arena, struct manifest *
     manifest.shard_count = codec_get_u32(&reader);
     manifest.chunk_bytes = codec_get_u32(&reader);
     manifest.field_limit = codec_get_u32(&reader);
-    manifest.side_table_limit = codec_get_u64(&reader);
+    manifest.broadcast_limit = codec_get_u64(&reader);
     manifest.memory_limit = codec_get_u64(&reader);
     manifest.log_limit = codec_get_u64(&reader);
     TRY(codec_finish(&reader, "a manifest", err));

@@ -70,7 +70,7 @@ struct manifest {
     uint32_t shard_count; /* Of folds that have a key. */
     uint32_t chunk_bytes;
     uint32_t field_limit;
-    uint64_t side_table_limit;
+    uint64_t broadcast_limit;
     uint64_t memory_limit; /* Of the job on each worker; 0: none. */
     uint64_t log_limit;    /* Of the job's input log on each worker. */
 };

@@ -38,7 +38,7 @@ enum {
 enum {
     SENT_BYTES = 12,
     SCAN_BYTES = 22,
-    WANT_BYTES = 16,
+    REREQUEST_BYTES = 16,
     QUERY_BYTES = 12,
     ITEM_BYTES = 13,
     BATCH_BYTES = 12,
@@ -80,7 +80,7 @@ static void put_sync(struct codec_writer *writer, const struct message *message)
     const struct message_sync *sync = &message->sync;
     codec_put_u64(writer, sync->request);
     codec_put_bool(writer, sync->renew);
-    codec_put_bool(writer, sync->want_manifest);
+    codec_put_bool(writer, sync->needs_manifest);
     codec_put_u32(writer, sync->sent_count);
     for (uint32_t i = 0; i < sync->sent_count; i++) {
         codec_put_u32(writer, sync->sent[i].scan);
@@ -93,7 +93,7 @@ static void get_sync(struct codec_reader *reader, struct message *message)
     struct message_sync *sync = &message->sync;
     sync->request = codec_get_u64(reader);
     sync->renew = codec_get_bool(reader);
-    sync->want_manifest = codec_get_bool(reader);
+    sync->needs_manifest = codec_get_bool(reader);
     struct scan_sent *sent =
         CODEC_ARRAY(reader, struct scan_sent, SENT_BYTES, UINT32_MAX, &sync->sent_count);
     for (uint32_t i = 0; i < sync->sent_count; i++) {
@@ -130,27 +130,27 @@ static void get_scans(struct codec_reader *reader, struct message_status *report
     report->scans = scans;
 }
 
-static void put_wants(struct codec_writer *writer, const struct message_status *report)
+static void put_rerequests(struct codec_writer *writer, const struct message_status *report)
 {
-    codec_put_u32(writer, report->want_count);
-    for (uint32_t i = 0; i < report->want_count; i++) {
-        const struct scan_want *want = &report->wants[i];
-        codec_put_u32(writer, want->scan);
-        codec_put_u64(writer, want->attempt);
-        codec_put_u64s(writer, want->numbers, want->number_count);
+    codec_put_u32(writer, report->rerequest_count);
+    for (uint32_t i = 0; i < report->rerequest_count; i++) {
+        const struct rerequest *rerequest = &report->rerequests[i];
+        codec_put_u32(writer, rerequest->scan);
+        codec_put_u64(writer, rerequest->attempt);
+        codec_put_u64s(writer, rerequest->numbers, rerequest->number_count);
     }
 }
 
-static void get_wants(struct codec_reader *reader, struct message_status *report)
+static void get_rerequests(struct codec_reader *reader, struct message_status *report)
 {
-    struct scan_want *wants =
-        CODEC_ARRAY(reader, struct scan_want, WANT_BYTES, UINT32_MAX, &report->want_count);
-    for (uint32_t i = 0; i < report->want_count; i++) {
-        wants[i].scan = codec_get_u32(reader);
-        wants[i].attempt = codec_get_u64(reader);
-        wants[i].numbers = codec_get_u64s(reader, &wants[i].number_count);
+    struct rerequest *rerequests = CODEC_ARRAY(reader, struct rerequest, REREQUEST_BYTES,
+                                               UINT32_MAX, &report->rerequest_count);
+    for (uint32_t i = 0; i < report->rerequest_count; i++) {
+        rerequests[i].scan = codec_get_u32(reader);
+        rerequests[i].attempt = codec_get_u64(reader);
+        rerequests[i].numbers = codec_get_u64s(reader, &rerequests[i].number_count);
     }
-    report->wants = wants;
+    report->rerequests = rerequests;
 }
 
 static void put_queries(struct codec_writer *writer, const struct message_status *report)
@@ -203,7 +203,7 @@ static void put_status(struct codec_writer *writer, const struct message *messag
     codec_put_choice(writer, report->failure, STATUS_CHOICES);
     codec_put_text(writer, report->text);
     put_scans(writer, report);
-    put_wants(writer, report);
+    put_rerequests(writer, report);
     codec_put_u32s(writer, report->copies, report->copy_count);
     put_queries(writer, report);
     put_held(writer, report);
@@ -221,7 +221,7 @@ static void get_status(struct codec_reader *reader, struct message *message)
     report->failure = codec_get_choice(reader, STATUS_CHOICES);
     report->text = codec_get_text(reader);
     get_scans(reader, report);
-    get_wants(reader, report);
+    get_rerequests(reader, report);
     report->copies = codec_get_u32s(reader, &report->copy_count);
     get_queries(reader, report);
     get_held(reader, report);
@@ -264,7 +264,7 @@ static void put_output(struct codec_writer *writer, const struct message *messag
     const struct message_output *output = &message->output;
     codec_put_choice(writer, output->source_kind, SOURCE_CHOICES);
     codec_put_u32(writer, output->source);
-    codec_put_u32(writer, output->lane);
+    codec_put_u32(writer, output->producer);
     codec_put_u64(writer, output->number);
     codec_put_u64(writer, output->checksum);
     codec_put_u32(writer, output->item_count);
@@ -281,7 +281,7 @@ static void get_output(struct codec_reader *reader, struct message *message)
     struct message_output *output = &message->output;
     output->source_kind = (enum stream_source)codec_get_choice(reader, SOURCE_CHOICES);
     output->source = codec_get_u32(reader);
-    output->lane = codec_get_u32(reader);
+    output->producer = codec_get_u32(reader);
     output->number = codec_get_u64(reader);
     output->checksum = codec_get_u64(reader);
     struct output_item *items =
@@ -295,41 +295,41 @@ static void get_output(struct codec_reader *reader, struct message *message)
     output->items = items;
 }
 
-/* Only folds have lanes. */
-static void put_lane_kind(struct codec_writer *writer, enum stream_source kind)
+/* Only folds have producers. */
+static void put_producer_kind(struct codec_writer *writer, enum stream_source kind)
 {
     ASSERT(kind != STREAM_SCAN);
     codec_put_choice(writer, kind, SOURCE_CHOICES);
 }
 
-static enum stream_source get_lane_kind(struct codec_reader *reader)
+static enum stream_source get_producer_kind(struct codec_reader *reader)
 {
     enum stream_source kind = (enum stream_source)codec_get_choice(reader, SOURCE_CHOICES);
-    if (kind == STREAM_SCAN) codec_fail(reader, "a scan has no lanes");
+    if (kind == STREAM_SCAN) codec_fail(reader, "a scan has no producers");
     return kind;
 }
 
-static void put_lane_end(struct codec_writer *writer, const struct message *message)
+static void put_producer_end(struct codec_writer *writer, const struct message *message)
 {
-    put_lane_kind(writer, message->lane_end.kind);
-    codec_put_u32(writer, message->lane_end.fold);
-    codec_put_u32(writer, message->lane_end.shard);
-    codec_put_u64(writer, message->lane_end.count);
-    codec_put_u64(writer, message->lane_end.sum);
+    put_producer_kind(writer, message->producer_end.kind);
+    codec_put_u32(writer, message->producer_end.fold);
+    codec_put_u32(writer, message->producer_end.shard);
+    codec_put_u64(writer, message->producer_end.count);
+    codec_put_u64(writer, message->producer_end.sum);
 }
 
-static void get_lane_end(struct codec_reader *reader, struct message *message)
+static void get_producer_end(struct codec_reader *reader, struct message *message)
 {
-    message->lane_end.kind = get_lane_kind(reader);
-    message->lane_end.fold = codec_get_u32(reader);
-    message->lane_end.shard = codec_get_u32(reader);
-    message->lane_end.count = codec_get_u64(reader);
-    message->lane_end.sum = codec_get_u64(reader);
+    message->producer_end.kind = get_producer_kind(reader);
+    message->producer_end.fold = codec_get_u32(reader);
+    message->producer_end.shard = codec_get_u32(reader);
+    message->producer_end.count = codec_get_u64(reader);
+    message->producer_end.sum = codec_get_u64(reader);
 }
 
 static void put_ask(struct codec_writer *writer, const struct message *message)
 {
-    put_lane_kind(writer, message->ask.kind);
+    put_producer_kind(writer, message->ask.kind);
     codec_put_u32(writer, message->ask.fold);
     codec_put_u32(writer, message->ask.shard);
     codec_put_u64s(writer, message->ask.numbers, message->ask.number_count);
@@ -337,26 +337,26 @@ static void put_ask(struct codec_writer *writer, const struct message *message)
 
 static void get_ask(struct codec_reader *reader, struct message *message)
 {
-    message->ask.kind = get_lane_kind(reader);
+    message->ask.kind = get_producer_kind(reader);
     message->ask.fold = codec_get_u32(reader);
     message->ask.shard = codec_get_u32(reader);
     message->ask.numbers = codec_get_u64s(reader, &message->ask.number_count);
 }
 
-static void put_marker(struct codec_writer *writer, const struct message *message)
+static void put_barrier(struct codec_writer *writer, const struct message *message)
 {
-    codec_put_u32(writer, message->marker.scan);
-    codec_put_u32(writer, message->marker.queue);
-    codec_put_u64(writer, message->marker.attempt);
-    codec_put_bool(writer, message->marker.returned);
+    codec_put_u32(writer, message->barrier.scan);
+    codec_put_u32(writer, message->barrier.queue);
+    codec_put_u64(writer, message->barrier.attempt);
+    codec_put_bool(writer, message->barrier.returned);
 }
 
-static void get_marker(struct codec_reader *reader, struct message *message)
+static void get_barrier(struct codec_reader *reader, struct message *message)
 {
-    message->marker.scan = codec_get_u32(reader);
-    message->marker.queue = codec_get_u32(reader);
-    message->marker.attempt = codec_get_u64(reader);
-    message->marker.returned = codec_get_bool(reader);
+    message->barrier.scan = codec_get_u32(reader);
+    message->barrier.queue = codec_get_u32(reader);
+    message->barrier.attempt = codec_get_u64(reader);
+    message->barrier.returned = codec_get_bool(reader);
 }
 
 static void put_fetch(struct codec_writer *writer, const struct message *message)
@@ -491,9 +491,9 @@ static const struct kind_class classes[MESSAGE_KINDS] = {
     [MESSAGE_CHUNK] = {"CHUNK", put_chunk, get_chunk},
     [MESSAGE_END] = {"END", put_end, get_end},
     [MESSAGE_OUTPUT] = {"OUTPUT", put_output, get_output},
-    [MESSAGE_LANE_END] = {"LANE_END", put_lane_end, get_lane_end},
+    [MESSAGE_PRODUCER_END] = {"LANE_END", put_producer_end, get_producer_end},
     [MESSAGE_ASK] = {"ASK", put_ask, get_ask},
-    [MESSAGE_MARKER] = {"MARKER", put_marker, get_marker},
+    [MESSAGE_BARRIER] = {"MARKER", put_barrier, get_barrier},
     [MESSAGE_FETCH] = {"FETCH", put_fetch, get_fetch},
     [MESSAGE_RESULT] = {"RESULT", put_result, get_result},
     [MESSAGE_REMOVE] = {"REMOVE", put_remove, get_remove},

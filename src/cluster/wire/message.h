@@ -3,12 +3,12 @@
  *     gateway -> worker    MANIFEST SYNC END FETCH REMOVE LIST
  *     worker -> gateway    STORED STATUS RESULT JOBS (MANIFEST, when asked for)
  *     gateway -> work queue -> worker    CHUNK
- *     worker -> work queue -> worker -> worker    MARKER
- *     worker -> worker    OUTPUT LANE_END ASK
+ *     worker -> work queue -> worker -> worker    BARRIER
+ *     worker -> worker    OUTPUT PRODUCER_END ASK
  *
  * A stream is what one source sends to one worker: the chunks of a scan (mapped by anybody), or the
  * batches that one shard of a fold emits. Its messages are numbered 0, 1, 2... and its end is a
- * count and a sum of lane_hash(number, checksum), so that order and duplicates don't matter.
+ * count and a sum of batch_hash(number, checksum), so that order and duplicates don't matter.
  *
  * Every encoded message ends with a checksum of all before it. Item bytes in OUTPUT and RESULT
  * start at multiples of 8 from the message's first byte, so that batches can be decoded in place.
@@ -34,9 +34,9 @@ enum message_kind {
     MESSAGE_CHUNK,
     MESSAGE_END,
     MESSAGE_OUTPUT,
-    MESSAGE_LANE_END,
+    MESSAGE_PRODUCER_END,
     MESSAGE_ASK,
-    MESSAGE_MARKER,
+    MESSAGE_BARRIER,
     MESSAGE_FETCH,
     MESSAGE_RESULT,
     MESSAGE_REMOVE,
@@ -77,8 +77,9 @@ struct scan_sent {
 
 struct message_sync {
     uint64_t request;
-    bool renew;         /* Asked for by the job's owner: renews the lease and drives repair. */
-    bool want_manifest; /* The gateway does not know the job: whoever has it sends MANIFEST back. */
+    bool renew; /* Asked for by the job's owner: renews the lease and drives repair. */
+    bool
+        needs_manifest; /* The gateway does not know the job: whoever has it sends MANIFEST back. */
     const struct scan_sent *sent;
     uint32_t sent_count;
 };
@@ -92,7 +93,7 @@ struct scan_state {
     uint64_t contiguous; /* 0..contiguous-1 are in. */
 };
 
-struct scan_want {
+struct rerequest {
     uint32_t scan;
     uint64_t attempt; /* Changes whenever the numbers are to be sent once more. */
     const uint64_t *numbers;
@@ -126,8 +127,8 @@ struct message_status {
     struct text text; /* and its text. */
     const struct scan_state *scans;
     uint32_t scan_count;
-    const struct scan_want *wants;
-    uint32_t want_count;
+    const struct rerequest *rerequests;
+    uint32_t rerequest_count;
     const uint32_t *copies; /* Folds whose copy is complete here. */
     uint32_t copy_count;
     const struct query_state *queries;
@@ -168,14 +169,14 @@ struct output_item {
 struct message_output {
     enum stream_source source_kind;
     uint32_t source;
-    uint32_t lane; /* The fold's shard; 0 for a scan. */
+    uint32_t producer; /* The fold's shard; 0 for a scan. */
     uint64_t number;
     uint64_t checksum; /* Of the chunk; of a fold's output, of all items. */
     const struct output_item *items;
     uint32_t item_count;
 };
 
-struct message_lane_end {
+struct message_producer_end {
     enum stream_source kind; /* STREAM_FOLD or STREAM_COPY. */
     uint32_t fold;
     uint32_t shard;
@@ -191,7 +192,7 @@ struct message_ask {
     uint32_t number_count;
 };
 
-struct message_marker {
+struct message_barrier {
     uint32_t scan;
     uint32_t queue; /* The work queue it was put on. */
     uint64_t attempt;
@@ -200,7 +201,7 @@ struct message_marker {
 
 struct message_fetch {
     uint64_t request;
-    uint32_t query; /* query_count of the plan: the books. */
+    uint32_t query; /* query_count of the plan: the audit. */
     uint64_t from;
     uint64_t limit_bytes; /* At least one batch comes, more while they fit. */
 };
@@ -285,9 +286,9 @@ struct message {
         struct message_chunk chunk;
         struct message_end end;
         struct message_output output;
-        struct message_lane_end lane_end;
+        struct message_producer_end producer_end;
         struct message_ask ask;
-        struct message_marker marker;
+        struct message_barrier barrier;
         struct message_fetch fetch;
         struct message_result result;
         struct message_remove remove;
@@ -310,7 +311,7 @@ const char *message_name(enum message_kind kind);
 uint64_t message_item(struct text bytes);
 
 /* One message's part of a stream's sum. */
-static inline uint64_t lane_hash(uint64_t number, uint64_t checksum)
+static inline uint64_t batch_hash(uint64_t number, uint64_t checksum)
 {
     return hash_combine(hash_u64(number), checksum);
 }

@@ -26,7 +26,7 @@ typedef enum {
     STATUS_CORRUPT,     /* Encoded bytes are not what an encoder wrote. */
     STATUS_CANCELLED,   /* Somebody asked us to stop. */
     STATUS_UNREACHABLE, /* No gateway of the cluster was of use: later it may be. */
-    STATUS_INTERNAL     /* The books do not balance: a defect of ours. */
+    STATUS_INTERNAL     /* The audit do not balance: a defect of ours. */
 } status;
 
 enum { ERROR_TEXT_SIZE = 2048, STATUS_NAMES = STATUS_INTERNAL + 1 };

@@ -57,30 +57,33 @@ KERNEL_TARGET ALWAYS_INLINE uint64_t block_quotes(struct block block)
     return block_mask(block_equal(block, '"'));
 }
 
-struct tally {
+struct kernel_counts {
     __m256i lines;
     __m256i quotes;
 };
 
-KERNEL_TARGET ALWAYS_INLINE void tally_add(struct tally *tally, struct block block)
+KERNEL_TARGET ALWAYS_INLINE void table_counters_add(struct kernel_counts *kernel_counts,
+                                                    struct block block)
 {
     struct block lines = block_equal(block, '\n');
     struct block quotes = block_equal(block, '"');
     /* All ones is minus one. */
-    tally->lines = _mm256_sub_epi8(tally->lines, _mm256_add_epi8(lines.low, lines.high));
-    tally->quotes = _mm256_or_si256(tally->quotes, _mm256_or_si256(quotes.low, quotes.high));
+    kernel_counts->lines =
+        _mm256_sub_epi8(kernel_counts->lines, _mm256_add_epi8(lines.low, lines.high));
+    kernel_counts->quotes =
+        _mm256_or_si256(kernel_counts->quotes, _mm256_or_si256(quotes.low, quotes.high));
 }
 
-KERNEL_TARGET ALWAYS_INLINE uint64_t tally_lines(struct tally tally)
+KERNEL_TARGET ALWAYS_INLINE uint64_t drop_counters(struct kernel_counts kernel_counts)
 {
-    __m256i sums = _mm256_sad_epu8(tally.lines, _mm256_setzero_si256());
+    __m256i sums = _mm256_sad_epu8(kernel_counts.lines, _mm256_setzero_si256());
     return (uint64_t)_mm256_extract_epi64(sums, 0) + (uint64_t)_mm256_extract_epi64(sums, 1) +
            (uint64_t)_mm256_extract_epi64(sums, 2) + (uint64_t)_mm256_extract_epi64(sums, 3);
 }
 
-KERNEL_TARGET ALWAYS_INLINE bool tally_has_quotes(struct tally tally)
+KERNEL_TARGET ALWAYS_INLINE bool kernel_counts_have_quotes(struct kernel_counts kernel_counts)
 {
-    return _mm256_movemask_epi8(tally.quotes) != 0;
+    return _mm256_movemask_epi8(kernel_counts.quotes) != 0;
 }
 
 /* Carry-less multiplication by all ones adds up (without carries) the mask at every shift. */

@@ -3,8 +3,8 @@
  *     KERNEL_TARGET                                   the attribute of all functions
  *     struct block, block_load                        64 bytes in registers
  *     block_separators, block_lines, block_quotes     bit i is set when byte i is one
- *     struct tally, tally_add                         LFs and quotes of some blocks:
- *     tally_lines, tally_has_quotes                     how many, whether any
+ *     struct tally, table_counters_add                         LFs and quotes of some blocks:
+ *     drop_counters, kernel_counts_have_quotes                     how many, whether any
  *     mask_prefix_xor                                 bit i is the parity of bits 0..i
  *     mask_lowest                                     place of the lowest bit; of none: anything
  *
@@ -24,8 +24,8 @@
 #include "engine/data/csv_kernel.h"
 
 enum {
-    /* So many blocks fit the byte-sized counters of a tally, which gets up to 4 per lane and block;
-     * it is also what is scanned twice when a quote comes unexpected. */
+    /* So many blocks fit the byte-sized counters of a tally, which gets up to 4 per producer and
+     * block; it is also what is scanned twice when a quote comes unexpected. */
     STRETCH_BLOCKS = 32,
 };
 
@@ -129,7 +129,7 @@ KERNEL_TARGET static bool index_quoted(struct csv_scan *scan, const char *bytes,
 {
     struct finding findings[STRETCH_BLOCKS];
     size_t count = 0;
-    struct tally tally = {0};
+    struct kernel_counts kernel_counts = {0};
     uint64_t any_quotes = 0;
     struct csv_cursor cursor = scan->cursor; /* In registers. */
     const size_t end = range.start + range.size;
@@ -137,7 +137,7 @@ KERNEL_TARGET static bool index_quoted(struct csv_scan *scan, const char *bytes,
         struct block block = block_load(bytes + base);
         uint64_t separators = block_separators(block);
         uint64_t quotes = block_quotes(block);
-        tally_add(&tally, block);
+        table_counters_add(&kernel_counts, block);
         any_quotes |= quotes;
         separators &= ~cursor_advance(&cursor, quotes, separators, CSV_BLOCK_BYTES);
         findings[count] = (struct finding){separators, base};
@@ -148,7 +148,7 @@ KERNEL_TARGET static bool index_quoted(struct csv_scan *scan, const char *bytes,
         finding_store(&found, findings[i], block_load(bytes + findings[i].base));
     }
     found.cursor = cursor;
-    found.line_count += tally_lines(tally);
+    found.line_count += drop_counters(kernel_counts);
     found.has_quotes |= any_quotes != 0;
     *scan = found;
     return any_quotes != 0;
@@ -173,23 +173,23 @@ KERNEL_TARGET ALWAYS_INLINE bool index_plain(struct csv_scan *scan, const char *
 {
     const char *from = bytes + range.start;
     uint32_t *out = scan->positions + scan->count;
-    struct tally tally = {0};
+    struct kernel_counts kernel_counts = {0};
     struct block block = block_load(from);
-    tally_add(&tally, block);
+    table_counters_add(&kernel_counts, block);
     uint64_t separators = block_separators(block);
     uint32_t base = (uint32_t)range.start;
     for (const char *at = from + CSV_BLOCK_BYTES; at < from + range.size; at += CSV_BLOCK_BYTES) {
         block = block_load(at);
-        tally_add(&tally, block);
+        table_counters_add(&kernel_counts, block);
         uint64_t next = block_separators(block);
         out += mask_store(out, separators, base, usual);
         separators = next;
         base += CSV_BLOCK_BYTES;
     }
     out += mask_store(out, separators, base, usual);
-    if (tally_has_quotes(tally)) return false;
+    if (kernel_counts_have_quotes(kernel_counts)) return false;
 
-    uint64_t lines = tally_lines(tally);
+    uint64_t lines = drop_counters(kernel_counts);
     char last = from[range.size - 1];
     scan->count = (size_t)(out - scan->positions);
     scan->line_count += lines;
@@ -276,12 +276,12 @@ KERNEL_TARGET static uint64_t kernel_count_lines(const char *bytes, size_t size)
     uint64_t count = 0;
     size_t done = 0;
     while (size - done >= CSV_BLOCK_BYTES) {
-        struct tally tally = {0};
+        struct kernel_counts kernel_counts = {0};
         for (int blocks = 0; blocks < STRETCH_BLOCKS && size - done >= CSV_BLOCK_BYTES; blocks++) {
-            tally_add(&tally, block_load(bytes + done));
+            table_counters_add(&kernel_counts, block_load(bytes + done));
             done += CSV_BLOCK_BYTES;
         }
-        count += tally_lines(tally);
+        count += drop_counters(kernel_counts);
     }
     if (done < size) count += mask_count(block_lines(block_load_part(bytes + done, size - done)));
     return count;

@@ -61,30 +61,32 @@ ALWAYS_INLINE uint64_t block_quotes(struct block block)
     return block_mask(block_equal(block, '"'));
 }
 
-struct tally {
+struct kernel_counts {
     uint8x16_t lines;
     uint8x16_t quotes;
 };
 
-ALWAYS_INLINE void tally_add(struct tally *tally, struct block block)
+ALWAYS_INLINE void table_counters_add(struct kernel_counts *kernel_counts, struct block block)
 {
     struct block lines = block_equal(block, '\n');
     struct block quotes = block_equal(block, '"');
     /* All ones is minus one. */
-    tally->lines = vsubq_u8(tally->lines, vaddq_u8(vaddq_u8(lines.part[0], lines.part[1]),
-                                                   vaddq_u8(lines.part[2], lines.part[3])));
-    tally->quotes = vorrq_u8(tally->quotes, vorrq_u8(vorrq_u8(quotes.part[0], quotes.part[1]),
-                                                     vorrq_u8(quotes.part[2], quotes.part[3])));
+    kernel_counts->lines =
+        vsubq_u8(kernel_counts->lines, vaddq_u8(vaddq_u8(lines.part[0], lines.part[1]),
+                                                vaddq_u8(lines.part[2], lines.part[3])));
+    kernel_counts->quotes =
+        vorrq_u8(kernel_counts->quotes, vorrq_u8(vorrq_u8(quotes.part[0], quotes.part[1]),
+                                                 vorrq_u8(quotes.part[2], quotes.part[3])));
 }
 
-ALWAYS_INLINE uint64_t tally_lines(struct tally tally)
+ALWAYS_INLINE uint64_t drop_counters(struct kernel_counts kernel_counts)
 {
-    return vaddlvq_u8(tally.lines);
+    return vaddlvq_u8(kernel_counts.lines);
 }
 
-ALWAYS_INLINE bool tally_has_quotes(struct tally tally)
+ALWAYS_INLINE bool kernel_counts_have_quotes(struct kernel_counts kernel_counts)
 {
-    return vmaxvq_u8(tally.quotes) != 0;
+    return vmaxvq_u8(kernel_counts.quotes) != 0;
 }
 
 ALWAYS_INLINE uint64_t mask_prefix_xor(uint64_t mask)

@@ -71,29 +71,29 @@ ALWAYS_INLINE uint64_t block_quotes(struct block block)
     return block_mask(block_equal(block, '"'));
 }
 
-struct tally {
+struct kernel_counts {
     uint64_t lines;
     uint64_t quotes;
 };
 
-ALWAYS_INLINE void tally_add(struct tally *tally, struct block block)
+ALWAYS_INLINE void table_counters_add(struct kernel_counts *kernel_counts, struct block block)
 {
     uint64_t lines = 0; /* Byte-sized counters: at most 8 each. */
     for (int i = 0; i < BLOCK_WORDS; i++) {
         lines += word_equal(block.words[i], '\n');
-        tally->quotes |= word_equal(block.words[i], '"');
+        kernel_counts->quotes |= word_equal(block.words[i], '"');
     }
-    tally->lines += lines * 0x0101010101010101u >> 56;
+    kernel_counts->lines += lines * 0x0101010101010101u >> 56;
 }
 
-ALWAYS_INLINE uint64_t tally_lines(struct tally tally)
+ALWAYS_INLINE uint64_t drop_counters(struct kernel_counts kernel_counts)
 {
-    return tally.lines;
+    return kernel_counts.lines;
 }
 
-ALWAYS_INLINE bool tally_has_quotes(struct tally tally)
+ALWAYS_INLINE bool kernel_counts_have_quotes(struct kernel_counts kernel_counts)
 {
-    return tally.quotes != 0;
+    return kernel_counts.quotes != 0;
 }
 
 ALWAYS_INLINE uint64_t mask_prefix_xor(uint64_t mask)

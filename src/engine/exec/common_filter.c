@@ -16,15 +16,15 @@
 struct filter_node {
     uint32_t parent;
     struct eval *eval;
-    struct column_loads loads;
+    struct late_columns loads;
     uint32_t *members; /* Pipelines at this node or below. */
     uint32_t member_count;
     uint32_t *rows;
     struct selection left;
 };
 
-struct shared_filter {
-    struct shared_filter_options options;
+struct common_filter {
+    struct common_filter_options options;
     struct arena *arena;
     struct arena batch_arena;
     struct filter_node *nodes; /* Each behind its parent; the first has no condition. */
@@ -63,7 +63,7 @@ static uint32_t find_condition(const struct op *op, const bool *known, const str
     return op->expr_count;
 }
 
-static bool has_condition(const struct shared_filter *filter, uint32_t run,
+static bool has_condition(const struct common_filter *filter, uint32_t run,
                           const struct expr *wanted)
 {
     const struct op *op = first_filter(filter->options.runs[run]);
@@ -73,7 +73,7 @@ static bool has_condition(const struct shared_filter *filter, uint32_t run,
 }
 
 /* The next condition of some member that most of them have; NULL: none has company. */
-static const struct expr *most_shared(const struct shared_filter *filter, const uint32_t *members,
+static const struct expr *most_shared(const struct common_filter *filter, const uint32_t *members,
                                       uint32_t count)
 {
     const struct expr *best = NULL;
@@ -95,7 +95,7 @@ static const struct expr *most_shared(const struct shared_filter *filter, const 
     return best;
 }
 
-static status node_add(struct shared_filter *filter, uint32_t parent, const struct expr *expr,
+static status node_add(struct common_filter *filter, uint32_t parent, const struct expr *expr,
                        struct error *err)
 {
     struct filter_node *node = &filter->nodes[filter->node_count];
@@ -108,12 +108,12 @@ static status node_add(struct shared_filter *filter, uint32_t parent, const stru
     if (node->members == NULL || node->rows == NULL) return error_memory(err);
     filter->node_count++;
     if (expr == NULL) return STATUS_OK;
-    TRY(column_loads_of(expr, input->count, filter->arena, &node->loads, err));
+    TRY(late_columns_of(expr, input->count, filter->arena, &node->loads, err));
     return eval_create(expr, input, filter->arena, &node->eval, err);
 }
 
 /* Moves those that have the condition from `members` to a new node; returns how many are left. */
-static status node_split(struct shared_filter *filter, uint32_t parent, const struct expr *expr,
+static status node_split(struct common_filter *filter, uint32_t parent, const struct expr *expr,
                          uint32_t *members, uint32_t *in_out_count, struct error *err)
 {
     uint32_t left = 0;
@@ -135,9 +135,9 @@ static status node_split(struct shared_filter *filter, uint32_t parent, const st
     return STATUS_OK;
 }
 
-static status filter_init(struct shared_filter *filter, uint32_t *out_culprit, struct error *err)
+static status filter_init(struct common_filter *filter, uint32_t *out_culprit, struct error *err)
 {
-    const struct shared_filter_options *options = &filter->options;
+    const struct common_filter_options *options = &filter->options;
     uint32_t conditions = 0;
     *out_culprit = 0;
     for (uint32_t i = 0; i < options->run_count; i++) {
@@ -169,26 +169,26 @@ static status filter_init(struct shared_filter *filter, uint32_t *out_culprit, s
     return STATUS_OK;
 }
 
-status shared_filter_create(const struct shared_filter_options *options, struct arena *arena,
-                            struct shared_filter **out_filter, uint32_t *out_culprit,
+status common_filter_create(const struct common_filter_options *options, struct arena *arena,
+                            struct common_filter **out_filter, uint32_t *out_culprit,
                             struct error *err)
 {
     ASSERT(options->run_count > 0);
-    struct shared_filter *filter = arena_new(arena, struct shared_filter);
+    struct common_filter *filter = arena_new(arena, struct common_filter);
     *out_culprit = 0;
     if (filter == NULL) return error_memory(err);
-    *filter = (struct shared_filter){.options = *options, .arena = arena};
+    *filter = (struct common_filter){.options = *options, .arena = arena};
     arena_init(&filter->batch_arena, options->budget);
     status result = filter_init(filter, out_culprit, err);
     if (result != STATUS_OK) {
-        shared_filter_destroy(filter);
+        common_filter_destroy(filter);
         return result;
     }
     *out_filter = filter;
     return STATUS_OK;
 }
 
-void shared_filter_destroy(struct shared_filter *filter)
+void common_filter_destroy(struct common_filter *filter)
 {
     if (filter == NULL) return;
     for (uint32_t i = 0; i < filter->node_count; i++) {
@@ -199,8 +199,9 @@ void shared_filter_destroy(struct shared_filter *filter)
 
 /* ---- running ---- */
 
-static status node_run(struct shared_filter *filter, struct filter_node *node,
-                       const struct batch *batch, struct column_loader *loader, struct error *err)
+static status node_run(struct common_filter *filter, struct filter_node *node,
+                       const struct batch *batch, struct materializer *materializer,
+                       struct error *err)
 {
     struct selection selection = filter->nodes[node->parent].left;
     node->left = (struct selection){.rows = node->rows};
@@ -210,7 +211,7 @@ static status node_run(struct shared_filter *filter, struct filter_node *node,
                                    .arena = &filter->batch_arena,
                                    .malformed = &malformed,
                                    .sentiment = filter->options.finished->sentiment};
-    TRY(column_loads_run(&node->loads, loader, selection, err));
+    TRY(late_columns_run(&node->loads, materializer, selection, err));
     TRY(eval_filter(node->eval, batch, selection, &context, node->rows, &node->left.count, err));
     /* Each of them would have counted the same. */
     for (uint32_t i = 0; malformed > 0 && i < node->member_count; i++) {
@@ -219,21 +220,21 @@ static status node_run(struct shared_filter *filter, struct filter_node *node,
     return STATUS_OK;
 }
 
-status shared_filter_run(struct shared_filter *filter, const struct batch *batch,
-                         struct selection selection, struct column_loader *loader,
+status common_filter_run(struct common_filter *filter, const struct batch *batch,
+                         struct selection selection, struct materializer *materializer,
                          uint32_t *out_culprit, struct error *err)
 {
     ASSERT(selection.count <= PIPELINE_ROWS);
     filter->nodes[0].left = selection;
     for (uint32_t i = 1; i < filter->node_count; i++) {
         *out_culprit = filter->nodes[i].members[0];
-        TRY(node_run(filter, &filter->nodes[i], batch, loader, err));
+        TRY(node_run(filter, &filter->nodes[i], batch, materializer, err));
     }
     arena_reset(&filter->batch_arena);
     return STATUS_OK;
 }
 
-struct selection shared_filter_left(const struct shared_filter *filter, uint32_t run)
+struct selection common_filter_left(const struct common_filter *filter, uint32_t run)
 {
     ASSERT(run < filter->options.run_count);
     return filter->nodes[filter->ends[run]].left;

@@ -1,6 +1,6 @@
 /* common_filter.h - conditions that several pipelines of a scan begin with, evaluated once.
  *
- *     shared_filter_create -> shared_filter_run* -> shared_filter_destroy
+ *     common_filter_create -> common_filter_run* -> common_filter_destroy
  *
  * Creating it tells every pipeline which conditions it need not look at any more. Running it gives,
  * by pipeline, the rows that are left. What a pipeline sends, whether it fails and what it counts
@@ -15,9 +15,9 @@
 #include "engine/base/arena.h"
 #include "engine/exec/pipeline.h"
 
-struct shared_filter;
+struct common_filter;
 
-struct shared_filter_options {
+struct common_filter_options {
     struct pipeline_run *const *runs; /* Of one scan; borrowed. */
     uint32_t run_count;
     const struct finished *finished;
@@ -25,16 +25,16 @@ struct shared_filter_options {
 };
 
 /* On failure *out_culprit is the number of a pipeline. */
-MUST_USE status shared_filter_create(const struct shared_filter_options *options,
-                                     struct arena *arena, struct shared_filter **out_filter,
+MUST_USE status common_filter_create(const struct common_filter_options *options,
+                                     struct arena *arena, struct common_filter **out_filter,
                                      uint32_t *out_culprit, struct error *err);
 /* Accepts NULL. */
-void shared_filter_destroy(struct shared_filter *filter);
+void common_filter_destroy(struct common_filter *filter);
 
-MUST_USE status shared_filter_run(struct shared_filter *filter, const struct batch *batch,
-                                  struct selection selection, struct column_loader *loader,
+MUST_USE status common_filter_run(struct common_filter *filter, const struct batch *batch,
+                                  struct selection selection, struct materializer *materializer,
                                   uint32_t *out_culprit, struct error *err);
 /* What the last run left of its selection for a pipeline. */
-struct selection shared_filter_left(const struct shared_filter *filter, uint32_t run);
+struct selection common_filter_left(const struct common_filter *filter, uint32_t run);
 
 #endif

@@ -20,7 +20,7 @@
 struct op_run {
     const struct op *op;
     struct eval **evals;
-    struct column_loads *loads; /* By expression, while the source's columns are in sight. */
+    struct late_columns *loads; /* By expression, while the source's columns are in sight. */
     struct group_table *groups;
     struct ranker *ranker;
 };
@@ -31,14 +31,14 @@ struct pipeline_run {
     struct budget *budget;
     struct op_run *ops;
     bool *known; /* By condition of the first operator: it holds for all rows that are pushed. */
-    struct early_sift *sift;        /* NULL: none. */
+    struct early_filter *early;     /* NULL: none. */
     struct pipeline_common *common; /* NULL: shares with no other. */
     uint32_t shard_count;
     struct batch_builder *builders; /* One per shard. */
     uint32_t builder_count;         /* Initialised so far. */
-    struct arena arena;             /* Of the run's life. */
+    struct arena arena;             /* Of the run's incarnation. */
     struct arena batch_arena;       /* Of one push. */
-    struct column_loader *loader;
+    struct materializer *materializer;
     uint64_t stamp; /* How many batches were pushed. */
     struct pipeline_counts counts;
     struct pipeline_counts flushed; /* As they were at the last flush. */
@@ -51,13 +51,13 @@ static status prepare_exprs(struct pipeline_run *run, struct op_run *op_run, boo
 {
     const struct op *op = op_run->op;
     op_run->evals = arena_array(&run->arena, struct eval *, op->expr_count + 1);
-    op_run->loads = arena_array(&run->arena, struct column_loads, op->expr_count + 1);
+    op_run->loads = arena_array(&run->arena, struct late_columns, op->expr_count + 1);
     if (op_run->evals == NULL || op_run->loads == NULL) return error_memory(err);
     const struct schema *input = op == run->pipeline->ops ? &run->pipeline->input : &op[-1].output;
     for (uint32_t i = 0; i < op->expr_count; i++) {
         TRY(eval_create(op->exprs[i], input, &run->arena, &op_run->evals[i], err));
         if (!at_source) continue;
-        TRY(column_loads_of(op->exprs[i], run->pipeline->input.count, &run->arena,
+        TRY(late_columns_of(op->exprs[i], run->pipeline->input.count, &run->arena,
                             &op_run->loads[i], err));
     }
     return STATUS_OK;
@@ -120,7 +120,7 @@ static status prepare_ops(struct pipeline_run *run, struct error *err)
         bool ends = op->kind == OP_AGGREGATE || op->kind == OP_RANK;
         ASSERT(!ends || i + 1 == pipeline->op_count);
     }
-    TRY(early_sift_create(pipeline, &run->arena, &run->sift, err));
+    TRY(early_filter_create(pipeline, &run->arena, &run->early, err));
     return share_evals(&run, 1, &run->arena, err);
 }
 
@@ -191,34 +191,34 @@ static struct eval_context context_of(struct pipeline_run *run)
 static status load_columns(struct pipeline_run *run, const struct op_run *op_run, uint32_t expr,
                            struct selection selection, struct error *err)
 {
-    return column_loads_run(&op_run->loads[expr], run->loader, selection, err);
+    return late_columns_run(&op_run->loads[expr], run->materializer, selection, err);
 }
 
 /* Leaves out rows that the join after filter and projection would leave out. */
-static status sift_rows(struct pipeline_run *run, const struct batch *batch,
-                        struct selection *in_out_selection, struct error *err)
+static status filter_rows(struct pipeline_run *run, const struct batch *batch,
+                          struct selection *in_out_selection, struct error *err)
 {
-    const struct op_run *project = &run->ops[EARLY_SIFT_PROJECT];
-    const struct op *probe = run->ops[EARLY_SIFT_PROBE].op;
+    const struct op_run *project = &run->ops[EARLY_FILTER_PROJECT];
+    const struct op *probe = run->ops[EARLY_FILTER_PROBE].op;
     struct selection selection = *in_out_selection;
     struct eval_context context = context_of(run);
     struct batch projected = {
         .row_count = batch->row_count,
         .column_count = project->op->expr_count,
         .columns = arena_array(&run->batch_arena, struct column, project->op->expr_count + 1)};
-    struct side_probe *sifted =
-        arena_alloc(&run->batch_arena, sizeof *sifted, alignof(struct side_probe));
-    if (projected.columns == NULL || sifted == NULL) return error_memory(err);
+    struct build_probe *filtered =
+        arena_alloc(&run->batch_arena, sizeof *filtered, alignof(struct build_probe));
+    if (projected.columns == NULL || filtered == NULL) return error_memory(err);
     for (uint32_t i = 0; i < probe->key_count; i++) {
         uint32_t key = probe->key_columns[i];
         TRY(load_columns(run, project, key, selection, err));
         TRY(eval_run(project->evals[key], batch, selection, &context, &projected.columns[key],
                      err));
     }
-    side_table_sift(&run->finished->sides[probe->side], &projected, probe->key_columns, selection,
-                    sifted);
-    early_sift_note(run->sift, selection.count, sifted->count);
-    *in_out_selection = (struct selection){sifted->rows, sifted->count};
+    build_side_filter(&run->finished->sides[probe->side], &projected, probe->key_columns, selection,
+                      filtered);
+    early_filter_note(run->early, selection.count, filtered->count);
+    *in_out_selection = (struct selection){filtered->rows, filtered->count};
     return STATUS_OK;
 }
 
@@ -233,8 +233,8 @@ static status push_filter(struct pipeline_run *run, uint32_t index, const struct
     for (uint32_t i = 0; i < op_run->op->expr_count && selection.count > 0; i++) {
         uint32_t count;
         if (index == 0 && run->known[i]) continue;
-        if (index == EARLY_SIFT_FILTER && early_sift_is_due(run->sift, i, run->known)) {
-            TRY(sift_rows(run, batch, &selection, err));
+        if (index == EARLY_FILTER_CONDITIONS && early_filter_is_due(run->early, i, run->known)) {
+            TRY(filter_rows(run, batch, &selection, err));
         }
         TRY(load_columns(run, op_run, i, selection, err));
         TRY(eval_filter(op_run->evals[i], batch, selection, &context, rows, &count, err));
@@ -272,17 +272,17 @@ static bool is_set(const atomic_bool *flag)
     return flag != NULL && atomic_load(flag);
 }
 
-/* The numbers of the others, or of their first twins, as a column. */
+/* The numbers of the others, or of their first duplicates, as a column. */
 static status number_others(struct pipeline_run *run, const struct op *op,
                             const struct pairs *pairs, struct column *out_column, struct error *err)
 {
-    const uint32_t *twins = run->finished->sides[op->side].twins[op->twin_set];
+    const uint32_t *duplicates = run->finished->sides[op->side].duplicates[op->duplicate_set];
     ASSERT(!op->keep_unmatched); /* No row, no number. */
     if (!column_init(out_column, TYPE(INT), pairs->count, &run->batch_arena)) {
         return error_memory(err);
     }
     for (uint32_t i = 0; i < pairs->count; i++) {
-        out_column->ints[i] = twins == NULL ? pairs->others[i] : twins[pairs->others[i]];
+        out_column->ints[i] = duplicates == NULL ? pairs->others[i] : duplicates[pairs->others[i]];
     }
     return STATUS_OK;
 }
@@ -344,12 +344,12 @@ static status push_unnest(struct pipeline_run *run, uint32_t index, const struct
     return push_pairs(run, index, batch, &elements, pairs, err);
 }
 
-/* Each row with that of the side table whose number it has. */
+/* Each row with that of the build side whose number it has. */
 static status push_fetch(struct pipeline_run *run, uint32_t index, const struct batch *batch,
                          struct selection selection, struct error *err)
 {
     const struct op *op = run->ops[index].op;
-    const struct side_table *side = &run->finished->sides[op->side];
+    const struct build_side *side = &run->finished->sides[op->side];
     const struct column *numbers = &batch->columns[op->key_columns[0]];
     struct pairs *pairs = arena_alloc(&run->batch_arena, sizeof *pairs, alignof(struct pairs));
     if (pairs == NULL) return error_memory(err);
@@ -357,10 +357,10 @@ static status push_fetch(struct pipeline_run *run, uint32_t index, const struct 
     for (uint32_t i = 0; i < selection.count; i++) {
         uint32_t row = selection_row(selection, i);
         uint64_t number = (uint64_t)numbers->ints[row];
-        /* From a message: a worker with another side table would not get here, a broken one might.
+        /* From a message: a worker with another build side would not get here, a broken one might.
          */
         if (column_is_null(numbers, row) || number >= side->rows.row_count) {
-            return error_set(err, STATUS_INTERNAL, "a row of a side table that has none of it");
+            return error_set(err, STATUS_INTERNAL, "a row of a build side that has none of it");
         }
         pairs->rows[i] = row;
         pairs->others[i] = (uint32_t)number;
@@ -372,15 +372,15 @@ static status push_probe(struct pipeline_run *run, uint32_t index, const struct 
                          struct selection selection, struct error *err)
 {
     const struct op *op = run->ops[index].op;
-    const struct side_table *side = &run->finished->sides[op->side];
+    const struct build_side *side = &run->finished->sides[op->side];
     if (op->probe == PROBE_FETCH) return push_fetch(run, index, batch, selection, err);
-    struct side_probe *probe =
-        arena_alloc(&run->batch_arena, sizeof *probe, alignof(struct side_probe));
+    struct build_probe *probe =
+        arena_alloc(&run->batch_arena, sizeof *probe, alignof(struct build_probe));
     if (probe == NULL) return error_memory(err);
     if (op->keep_unmatched) {
-        side_table_probe_all(side, batch, op->key_columns, selection, probe);
+        build_side_probe_all(side, batch, op->key_columns, selection, probe);
     } else {
-        side_table_probe(side, batch, op->key_columns, selection, probe);
+        build_side_probe(side, batch, op->key_columns, selection, probe);
     }
     /* Rows that have a partner, each once: the selection shrinks and nothing is gathered. */
     if (op->probe == PROBE_SEMI) {
@@ -501,23 +501,23 @@ static status push_to(struct pipeline_run *run, uint32_t index, const struct bat
 
 status pipeline_run_push_left(struct pipeline_run *run, const struct batch *batch,
                               struct selection left, uint32_t row_count,
-                              struct column_loader *loader, struct error *err)
+                              struct materializer *materializer, struct error *err)
 {
     ASSERT(left.count <= row_count && row_count <= PIPELINE_ROWS);
     run->counts.rows_in += row_count;
     run->stamp++;
-    run->loader = loader;
+    run->materializer = materializer;
     status result = push_to(run, 0, batch, left, err);
-    run->loader = NULL;
+    run->materializer = NULL;
     arena_reset(&run->batch_arena);
     return result;
 }
 
 status pipeline_run_push(struct pipeline_run *run, const struct batch *batch,
-                         struct selection selection, struct column_loader *loader,
+                         struct selection selection, struct materializer *materializer,
                          struct error *err)
 {
-    return pipeline_run_push_left(run, batch, selection, selection.count, loader, err);
+    return pipeline_run_push_left(run, batch, selection, selection.count, materializer, err);
 }
 
 /* ---- flushing ---- */
@@ -587,7 +587,7 @@ void pipeline_run_discard(struct pipeline_run *run)
         builder_reset(&run->builders[shard]);
     }
     arena_reset(&run->batch_arena);
-    run->loader = NULL;
+    run->materializer = NULL;
     run->counts = run->flushed;
 }
 

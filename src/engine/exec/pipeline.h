@@ -8,7 +8,7 @@
  * pushed only.
  *
  * Memory: owned, charged to the budget; nothing is allocated per batch in steady state.
- * Threads: one owner. The plan, scalars and side tables are shared and read-only.
+ * Threads: one owner. The plan, scalars and build sides are shared and read-only.
  */
 #ifndef ENGINE_EXEC_PIPELINE_H
 #define ENGINE_EXEC_PIPELINE_H
@@ -30,7 +30,7 @@ enum { PIPELINE_ROWS = 2048 }; /* At most so many rows in one push. */
 /* Finished folds that a pipeline may use, by fold id. */
 struct finished {
     const struct value *scalars;
-    const struct side_table *sides;
+    const struct build_side *sides;
     const struct sentiment_model *sentiment; /* Borrowed; NULL: the one in the program. */
     /* Looked at where few rows become many; either may be NULL. */
     const atomic_bool *stopped;   /* Another thread has failed. */
@@ -64,7 +64,7 @@ MUST_USE status pipeline_runs_share(struct pipeline_run *const *runs, uint32_t c
 
 /* `loader` is NULL when all columns are there. */
 MUST_USE status pipeline_run_push(struct pipeline_run *run, const struct batch *batch,
-                                  struct selection selection, struct column_loader *loader,
+                                  struct selection selection, struct materializer *materializer,
                                   struct error *err);
 
 const struct pipeline *pipeline_run_plan(const struct pipeline_run *run);
@@ -74,7 +74,7 @@ bool *pipeline_run_known(struct pipeline_run *run);
 /* The same as pipeline_run_push when `row_count` rows were there before the known conditions. */
 MUST_USE status pipeline_run_push_left(struct pipeline_run *run, const struct batch *batch,
                                        struct selection left, uint32_t row_count,
-                                       struct column_loader *loader, struct error *err);
+                                       struct materializer *materializer, struct error *err);
 /* What known conditions counted. */
 void pipeline_run_count_malformed(struct pipeline_run *run, uint64_t more);
 

@@ -6,20 +6,20 @@
 #include "engine/exec/common_filter.h"
 
 struct scan_run {
-    struct column_loader loader; /* First: the pipelines see only this. */
+    struct materializer materializer; /* First: the pipelines see only this. */
     struct scan_run_options options;
     struct chunk_scan *scan;
     struct pipeline_run **pipelines;
-    struct shared_filter *filter;
+    struct common_filter *filter;
     struct pipeline_common common;
     struct arena arena;
 };
 
-static status load_column(struct column_loader *loader, uint32_t column, struct selection selection,
-                          uint32_t reach, struct error *err)
+static status load_column(struct materializer *materializer, uint32_t column,
+                          struct selection selection, uint32_t prefix, struct error *err)
 {
-    struct scan_run *run = (struct scan_run *)loader;
-    return chunk_scan_load(run->scan, column, selection, reach, err);
+    struct scan_run *run = (struct scan_run *)materializer;
+    return chunk_scan_materialize(run->scan, column, selection, prefix, err);
 }
 
 static status scan_run_init(struct scan_run *run, uint32_t *out_culprit, struct error *err)
@@ -41,11 +41,11 @@ static status scan_run_init(struct scan_run *run, uint32_t *out_culprit, struct 
     }
     *out_culprit = SCAN_RUN_ITSELF;
     TRY(pipeline_runs_share(run->pipelines, scan->pipeline_count, &run->common, &run->arena, err));
-    struct shared_filter_options filter = {.runs = run->pipelines,
+    struct common_filter_options filter = {.runs = run->pipelines,
                                            .run_count = scan->pipeline_count,
                                            .finished = options->finished,
                                            .budget = options->budget};
-    return shared_filter_create(&filter, &run->arena, &run->filter, out_culprit, err);
+    return common_filter_create(&filter, &run->arena, &run->filter, out_culprit, err);
 }
 
 status scan_run_create(const struct scan_run_options *options, struct scan_run **out_run,
@@ -54,7 +54,7 @@ status scan_run_create(const struct scan_run_options *options, struct scan_run *
     *out_culprit = SCAN_RUN_ITSELF;
     struct scan_run *run = memory_alloc(options->budget, sizeof *run);
     if (run == NULL) return error_memory(err);
-    *run = (struct scan_run){.loader = {.load = load_column}, .options = *options};
+    *run = (struct scan_run){.materializer = {.load = load_column}, .options = *options};
     arena_init(&run->arena, options->budget);
     arena_init(&run->common.arena, options->budget);
     status result = scan_run_init(run, out_culprit, err);
@@ -69,7 +69,7 @@ status scan_run_create(const struct scan_run_options *options, struct scan_run *
 void scan_run_destroy(struct scan_run *run)
 {
     if (run == NULL) return;
-    shared_filter_destroy(run->filter);
+    common_filter_destroy(run->filter);
     for (uint32_t i = 0; run->pipelines != NULL && i < run->options.scan->pipeline_count; i++) {
         pipeline_run_destroy(run->pipelines[i]);
     }
@@ -90,13 +90,14 @@ status scan_run_chunk(struct scan_run *run, const struct chunk *chunk, uint32_t 
         *out_culprit = SCAN_RUN_ITSELF;
         TRY(chunk_scan_next(run->scan, &batch, &selection, &more, err));
         if (!more) return STATUS_OK;
-        TRY(shared_filter_run(run->filter, &batch, selection, &run->loader, out_culprit, err));
+        TRY(common_filter_run(run->filter, &batch, selection, &run->materializer, out_culprit,
+                              err));
         run->common.stamp++;
         for (uint32_t i = 0; i < run->options.scan->pipeline_count; i++) {
-            struct selection left = shared_filter_left(run->filter, i);
+            struct selection left = common_filter_left(run->filter, i);
             *out_culprit = i;
             TRY(pipeline_run_push_left(run->pipelines[i], &batch, left, selection.count,
-                                       &run->loader, err));
+                                       &run->materializer, err));
         }
         arena_reset(&run->common.arena);
     }
@@ -107,9 +108,9 @@ uint32_t scan_run_error_offset(const struct scan_run *run)
     return chunk_scan_error_offset(run->scan);
 }
 
-const struct chunk_tally *scan_run_tally(const struct scan_run *run)
+const struct chunk_counters *scan_run_counters(const struct scan_run *run)
 {
-    return chunk_scan_tally(run->scan);
+    return chunk_scan_counters(run->scan);
 }
 
 struct pipeline_run *scan_run_pipeline(struct scan_run *run, uint32_t index)
@@ -117,7 +118,8 @@ struct pipeline_run *scan_run_pipeline(struct scan_run *run, uint32_t index)
     return run->pipelines[index];
 }
 
-static void line_add(struct tally_line *line, uint64_t chunk_number, const struct drop_count *more)
+static void line_add(struct drop_counter *line, uint64_t chunk_number,
+                     const struct drop_count *more)
 {
     if (more->count == 0) return;
     if (line->count == 0 || chunk_number < line->first_chunk) {
@@ -127,15 +129,16 @@ static void line_add(struct tally_line *line, uint64_t chunk_number, const struc
     line->count += more->count;
 }
 
-void tally_add(struct tally *tally, uint64_t chunk_number, const struct chunk_tally *more)
+void table_counters_add(struct table_counters *table_counters, uint64_t chunk_number,
+                        const struct chunk_counters *more)
 {
-    tally->record_count += more->record_count;
-    tally->kept_count += more->kept_count;
-    line_add(&tally->wrong_fields, chunk_number, &more->wrong_fields);
-    for (uint32_t i = 0; i < tally->column_count; i++) {
+    table_counters->record_count += more->record_count;
+    table_counters->kept_count += more->kept_count;
+    line_add(&table_counters->wrong_fields, chunk_number, &more->wrong_fields);
+    for (uint32_t i = 0; i < table_counters->column_count; i++) {
         for (uint32_t reason = 0; reason < DROP_REASON_COUNT; reason++) {
-            line_add(&tally->dropped[i][reason], chunk_number, &more->dropped[i][reason]);
+            line_add(&table_counters->dropped[i][reason], chunk_number, &more->dropped[i][reason]);
         }
-        line_add(&tally->nulled[i], chunk_number, &more->nulled[i]);
+        line_add(&table_counters->nulled[i], chunk_number, &more->nulled[i]);
     }
 }

@@ -40,9 +40,10 @@ MUST_USE status scan_run_chunk(struct scan_run *run, const struct chunk *chunk,
 uint32_t scan_run_error_offset(const struct scan_run *run);
 
 /* What was counted in the last chunk. */
-const struct chunk_tally *scan_run_tally(const struct scan_run *run);
+const struct chunk_counters *scan_run_counters(const struct scan_run *run);
 /* Adds it to a table's tally. */
-void tally_add(struct tally *tally, uint64_t chunk_number, const struct chunk_tally *more);
+void table_counters_add(struct table_counters *table_counters, uint64_t chunk_number,
+                        const struct chunk_counters *more);
 
 struct pipeline_run *scan_run_pipeline(struct scan_run *run, uint32_t index);
 

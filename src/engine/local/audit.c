@@ -1,8 +1,8 @@
 /* audit.c - whether all that was sent was applied, and what a job tells about itself.
  *
- * Each edge is counted at both ends by code that knows nothing of the other end, so a batch that is
- * lost, doubled or altered on its way shows here, and there is no answer. What was lost before it
- * was sent shows by what the source counted.
+ * Each exchange is counted at both ends by code that knows nothing of the other end, so a batch
+ * that is lost, doubled or altered on its way shows here, and there is no answer. What was lost
+ * before it was sent shows by what the source counted.
  */
 #include "engine/local/audit.h"
 
@@ -13,14 +13,14 @@
 
 /* ---- what was read ---- */
 
-struct book_context {
+struct audit_context {
     const struct table_files *files;
     const uint32_t *chunk_lines;
     struct arena *arena;
 };
 
-static void place(const struct book_context *context, const struct tally_line *line,
-                  struct book_line *out)
+static void place(const struct audit_context *context, const struct drop_counter *line,
+                  struct audit_line *out)
 {
     out->count = line->count;
     for (uint32_t i = 0; i < context->files->file_count; i++) {
@@ -36,7 +36,7 @@ static void place(const struct book_context *context, const struct tally_line *l
     }
 }
 
-static const char *unreadable(const struct book_context *context, struct type type)
+static const char *unreadable(const struct audit_context *context, struct type type)
 {
     char name[TYPE_NAME_SIZE];
     char text[TYPE_NAME_SIZE + 8];
@@ -46,42 +46,43 @@ static const char *unreadable(const struct book_context *context, struct type ty
     return arena_copy_string(context->arena, text_of(text));
 }
 
-static bool tally_book(const struct tally *tally, const struct table *table,
-                       const struct table_files *files, const uint32_t *chunk_lines,
-                       struct arena *arena, struct book_table *out_book)
+static bool report_table(const struct table_counters *table_counters, const struct table *table,
+                         const struct table_files *files, const uint32_t *chunk_lines,
+                         struct arena *arena, struct audit_table *out_book)
 {
-    struct book_context context = {files, chunk_lines, arena};
-    struct book_line *dropped =
-        arena_array(arena, struct book_line, DROP_REASON_COUNT * tally->column_count + 1);
-    struct book_line *nulled = arena_array(arena, struct book_line, tally->column_count + 1);
+    struct audit_context context = {files, chunk_lines, arena};
+    struct audit_line *dropped =
+        arena_array(arena, struct audit_line, DROP_REASON_COUNT * table_counters->column_count + 1);
+    struct audit_line *nulled =
+        arena_array(arena, struct audit_line, table_counters->column_count + 1);
     if (dropped == NULL || nulled == NULL) return false;
     uint32_t dropped_count = 0;
     uint32_t nulled_count = 0;
-    if (tally->wrong_fields.count > 0) {
+    if (table_counters->wrong_fields.count > 0) {
         dropped[dropped_count].reason = "wrong number of fields";
-        place(&context, &tally->wrong_fields, &dropped[dropped_count++]);
+        place(&context, &table_counters->wrong_fields, &dropped[dropped_count++]);
     }
-    for (uint32_t i = 0; i < tally->column_count; i++) {
+    for (uint32_t i = 0; i < table_counters->column_count; i++) {
         const struct field *field = &table->schema.fields[i];
         const char *reasons[] = {"empty", unreadable(&context, field->type)};
         if (reasons[1] == NULL) return false;
         for (uint32_t reason = 0; reason < DROP_REASON_COUNT; reason++) {
-            if (tally->dropped[i][reason].count == 0) continue;
+            if (table_counters->dropped[i][reason].count == 0) continue;
             dropped[dropped_count] =
-                (struct book_line){.column = field->name, .reason = reasons[reason]};
-            place(&context, &tally->dropped[i][reason], &dropped[dropped_count++]);
+                (struct audit_line){.column = field->name, .reason = reasons[reason]};
+            place(&context, &table_counters->dropped[i][reason], &dropped[dropped_count++]);
         }
-        if (tally->nulled[i].count > 0) {
-            nulled[nulled_count] = (struct book_line){.column = field->name, .reason = reasons[1]};
-            place(&context, &tally->nulled[i], &nulled[nulled_count++]);
+        if (table_counters->nulled[i].count > 0) {
+            nulled[nulled_count] = (struct audit_line){.column = field->name, .reason = reasons[1]};
+            place(&context, &table_counters->nulled[i], &nulled[nulled_count++]);
         }
     }
-    *out_book = (struct book_table){
+    *out_book = (struct audit_table){
         .name = table->name,
         .file_count = files->file_count,
         .byte_count = files->byte_count,
-        .record_count = tally->record_count,
-        .kept_count = tally->kept_count,
+        .record_count = table_counters->record_count,
+        .kept_count = table_counters->kept_count,
         .dropped = dropped,
         .dropped_count = dropped_count,
         .nulled = nulled,
@@ -92,21 +93,22 @@ static bool tally_book(const struct tally *tally, const struct table *table,
 
 /* ---- both ends ---- */
 
-static bool ends_agree(const struct book_end *a, const struct book_end *b)
+static bool ends_agree(const struct exchange_count *a, const struct exchange_count *b)
 {
     return a->batch_count == b->batch_count && a->row_count == b->row_count &&
            a->hash_sum == b->hash_sum;
 }
 
-static status check_edge(const struct books_source *source, const struct pipeline *pipeline,
-                         struct error *err)
+static status check_exchange(const struct audit_source *source, const struct pipeline *pipeline,
+                             struct error *err)
 {
-    const struct book_end *sent = &source->account->sent[pipeline->id];
-    const struct book_end *applied = &source->account->applied[pipeline->id];
+    const struct exchange_count *sent = &source->counters->sent[pipeline->id];
+    const struct exchange_count *applied = &source->counters->applied[pipeline->id];
     if (ends_agree(sent, applied)) return STATUS_OK;
     return error_set(
         err, STATUS_INTERNAL,
-        "the books don't balance: query %.*s, edge from map %u to fold %u: %llu batches with "
+        "the counts do not reconcile: query %.*s, exchange from map %u to fold %u: %llu batches "
+        "with "
         "%llu rows were sent, %llu with %llu applied; there is no answer, please report this",
         TEXT_ARGS(pipeline->queries), pipeline->id, pipeline->target,
         (unsigned long long)sent->batch_count, (unsigned long long)sent->row_count,
@@ -118,30 +120,30 @@ static status incomplete(const struct pipeline *pipeline, uint64_t expected, uin
 {
     return error_set(
         err, STATUS_INTERNAL,
-        "the books don't balance: query %.*s, map %u: %llu %s were expected, %llu came; "
+        "the counts do not reconcile: query %.*s, map %u: %llu %s were expected, %llu came; "
         "there is no answer, please report this",
         TEXT_ARGS(pipeline->queries), pipeline->id, (unsigned long long)expected, what,
         (unsigned long long)found);
 }
 
-/* What was never sent is missing at both ends of its edge. So the maps are held against what their
- * source says by itself: the files' chunks and the records kept, or the rows the fold had. */
-static status check_source(const struct books_source *source, const struct pipeline *pipeline,
+/* What was never sent is missing at both ends of its exchange. So the maps are held against what
+ * their source says by itself: the files' chunks and the records kept, or the rows the fold had. */
+static status check_source(const struct audit_source *source, const struct pipeline *pipeline,
                            struct error *err)
 {
     uint32_t shard_count = source->shard_counts[pipeline->target];
     uint64_t rows;
     uint64_t batches;
     if (pipeline->source_kind == SOURCE_FOLD) {
-        rows = source->account->folds[pipeline->source].rows_out;
-        batches = source->account->folds[pipeline->source].batches_out;
+        rows = source->counters->folds[pipeline->source].rows_out;
+        batches = source->counters->folds[pipeline->source].batches_out;
     } else {
         uint32_t table = source->plan->scans[pipeline->source].table;
-        rows = source->account->tallies[table].kept_count;
+        rows = source->counters->tables[table].kept_count;
         batches = source->files[table].chunk_count;
     }
-    uint64_t rows_in = source->account->maps[pipeline->id].rows_in;
-    uint64_t sent = source->account->sent[pipeline->id].batch_count;
+    uint64_t rows_in = source->counters->maps[pipeline->id].rows_in;
+    uint64_t sent = source->counters->sent[pipeline->id].batch_count;
     if (rows_in != rows) return incomplete(pipeline, rows, rows_in, "rows", err);
     if (sent != batches * shard_count) {
         return incomplete(pipeline, batches * shard_count, sent, "batches", err);
@@ -149,31 +151,32 @@ static status check_source(const struct books_source *source, const struct pipel
     return STATUS_OK;
 }
 
-static status check_table(const struct books_source *source, uint32_t table, struct error *err)
+static status check_table(const struct audit_source *source, uint32_t table, struct error *err)
 {
-    const struct tally *tally = &source->account->tallies[table];
-    uint64_t dropped = tally->wrong_fields.count;
-    for (uint32_t i = 0; i < tally->column_count; i++) {
+    const struct table_counters *table_counters = &source->counters->tables[table];
+    uint64_t dropped = table_counters->wrong_fields.count;
+    for (uint32_t i = 0; i < table_counters->column_count; i++) {
         for (uint32_t reason = 0; reason < DROP_REASON_COUNT; reason++) {
-            dropped += tally->dropped[i][reason].count;
+            dropped += table_counters->dropped[i][reason].count;
         }
     }
-    if (tally->record_count == tally->kept_count + dropped) return STATUS_OK;
+    if (table_counters->record_count == table_counters->kept_count + dropped) return STATUS_OK;
     return error_set(
         err, STATUS_INTERNAL,
-        "the books don't balance: table %.*s: of %llu records, %llu were kept and %llu "
+        "the counts do not reconcile: table %.*s: of %llu records, %llu were kept and %llu "
         "dropped; there is no answer, please report this",
-        TEXT_ARGS(source->plan->tables[table].name), (unsigned long long)tally->record_count,
-        (unsigned long long)tally->kept_count, (unsigned long long)dropped);
+        TEXT_ARGS(source->plan->tables[table].name),
+        (unsigned long long)table_counters->record_count,
+        (unsigned long long)table_counters->kept_count, (unsigned long long)dropped);
 }
 
-status books_check_fold(const struct books_source *source, const struct fold *fold,
+status audit_check_fold(const struct audit_source *source, const struct fold *fold,
                         struct error *err)
 {
     for (uint32_t i = 0; i < source->plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &source->plan->pipelines[i];
         if (pipeline->target != fold->id) continue;
-        TRY(check_edge(source, pipeline, err));
+        TRY(check_exchange(source, pipeline, err));
         TRY(check_source(source, pipeline, err));
     }
     return STATUS_OK;
@@ -181,22 +184,22 @@ status books_check_fold(const struct books_source *source, const struct fold *fo
 
 /* A worker that has lost its disk makes everything anew, its account too: what was fetched from it
  * before must be the same. */
-static status check_answer(const struct books_source *source, uint32_t query, struct error *err)
+static status check_answer(const struct audit_source *source, uint32_t query, struct error *err)
 {
-    if (ends_agree(&source->account->given[query], &source->account->taken[query])) {
+    if (ends_agree(&source->counters->given[query], &source->counters->taken[query])) {
         return STATUS_OK;
     }
-    return error_set(
-        err, STATUS_INTERNAL,
-        "the books don't balance: query %.*s: the answer that came is not the one that was made; "
-        "there is no answer, please report this",
-        TEXT_ARGS(source->plan->queries[query].name));
+    return error_set(err, STATUS_INTERNAL,
+                     "the counts do not reconcile: query %.*s: the answer that came is not the one "
+                     "that was made; "
+                     "there is no answer, please report this",
+                     TEXT_ARGS(source->plan->queries[query].name));
 }
 
-status books_check(const struct books_source *source, struct error *err)
+status audit_check(const struct audit_source *source, struct error *err)
 {
     for (uint32_t i = 0; i < source->plan->fold_count; i++) {
-        TRY(books_check_fold(source, &source->plan->folds[i], err));
+        TRY(audit_check_fold(source, &source->plan->folds[i], err));
     }
     for (uint32_t i = 0; i < source->plan->table_count; i++) {
         TRY(check_table(source, i, err));
@@ -207,7 +210,7 @@ status books_check(const struct books_source *source, struct error *err)
     return STATUS_OK;
 }
 
-static const char *map_label(const struct books_source *source, const struct pipeline *pipeline,
+static const char *map_label(const struct audit_source *source, const struct pipeline *pipeline,
                              struct arena *arena)
 {
     static const char *const op_names[] = {
@@ -235,59 +238,61 @@ static const char *map_label(const struct books_source *source, const struct pip
     return label;
 }
 
-static bool book_stages(const struct books_source *source, struct arena *arena, struct books *books)
+static bool audit_stages(const struct audit_source *source, struct arena *arena,
+                         struct audit *audit)
 {
     const struct plan *plan = source->plan;
     uint32_t count = plan->pipeline_count + plan->fold_count;
-    struct book_stage *stages = arena_array(arena, struct book_stage, count + 1);
-    struct book_edge *edges = arena_array(arena, struct book_edge, plan->pipeline_count + 1);
-    if (stages == NULL || edges == NULL) return false;
+    struct audit_stage *stages = arena_array(arena, struct audit_stage, count + 1);
+    struct audit_exchange *exchanges =
+        arena_array(arena, struct audit_exchange, plan->pipeline_count + 1);
+    if (stages == NULL || exchanges == NULL) return false;
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &plan->pipelines[i];
         struct text query = pipeline->queries;
-        stages[i] = (struct book_stage){.query = query,
-                                        .kind = "map",
-                                        .label = map_label(source, pipeline, arena),
-                                        .id = i,
-                                        .rows_in = source->account->maps[i].rows_in,
-                                        .rows_out = source->account->maps[i].rows_out,
-                                        .malformed = source->account->maps[i].malformed};
+        stages[i] = (struct audit_stage){.query = query,
+                                         .kind = "map",
+                                         .label = map_label(source, pipeline, arena),
+                                         .id = i,
+                                         .rows_in = source->counters->maps[i].rows_in,
+                                         .rows_out = source->counters->maps[i].rows_out,
+                                         .malformed = source->counters->maps[i].malformed};
         if (stages[i].label == NULL) return false;
-        edges[i] = (struct book_edge){.query = query,
-                                      .from_stage = i,
-                                      .to_stage = pipeline->target,
-                                      .sent = source->account->sent[i],
-                                      .applied = source->account->applied[i]};
-        edges[i].balanced = ends_agree(&edges[i].sent, &edges[i].applied);
+        exchanges[i] = (struct audit_exchange){.query = query,
+                                               .from_stage = i,
+                                               .to_stage = pipeline->target,
+                                               .sent = source->counters->sent[i],
+                                               .applied = source->counters->applied[i]};
+        exchanges[i].balanced = ends_agree(&exchanges[i].sent, &exchanges[i].applied);
     }
     for (uint32_t i = 0; i < plan->fold_count; i++) {
         stages[plan->pipeline_count + i] =
-            (struct book_stage){.query = plan->folds[i].queries,
-                                .kind = "fold",
-                                .label = plan->folds[i].label,
-                                .id = i,
-                                .rows_in = source->account->folds[i].rows_in,
-                                .rows_out = source->account->folds[i].rows_out};
+            (struct audit_stage){.query = plan->folds[i].queries,
+                                 .kind = "fold",
+                                 .label = plan->folds[i].label,
+                                 .id = i,
+                                 .rows_in = source->counters->folds[i].rows_in,
+                                 .rows_out = source->counters->folds[i].rows_out};
     }
-    books->stages = stages;
-    books->stage_count = count;
-    books->edges = edges;
-    books->edge_count = plan->pipeline_count;
+    audit->stages = stages;
+    audit->stage_count = count;
+    audit->exchanges = exchanges;
+    audit->exchange_count = plan->pipeline_count;
     return true;
 }
 
-status books_make(const struct books_source *source, struct arena *arena, struct books *out_books,
+status audit_make(const struct audit_source *source, struct arena *arena, struct audit *out_audit,
                   struct error *err)
 {
     const struct plan *plan = source->plan;
-    struct book_table *tables = arena_array(arena, struct book_table, plan->table_count + 1);
-    bool fits = tables != NULL && book_stages(source, arena, out_books);
+    struct audit_table *tables = arena_array(arena, struct audit_table, plan->table_count + 1);
+    bool fits = tables != NULL && audit_stages(source, arena, out_audit);
     for (uint32_t i = 0; fits && i < plan->table_count; i++) {
-        fits = tally_book(&source->account->tallies[i], &plan->tables[i], &source->files[i],
-                          source->chunk_lines[i], arena, &tables[i]);
+        fits = report_table(&source->counters->tables[i], &plan->tables[i], &source->files[i],
+                            source->chunk_lines[i], arena, &tables[i]);
     }
-    if (!fits) return error_set(err, STATUS_MEMORY, "out of memory for the books");
-    out_books->tables = tables;
-    out_books->table_count = plan->table_count;
+    if (!fits) return error_set(err, STATUS_MEMORY, "out of memory for the audit");
+    out_audit->tables = tables;
+    out_audit->table_count = plan->table_count;
     return STATUS_OK;
 }

@@ -33,7 +33,7 @@ struct chunk_reader {
     uint64_t offset; /* those of the file from here on, */
     size_t filled;   /* so many. */
 
-    /* The chunk in hand: */
+    /* The chunk in flight: */
     struct table_files *files;
     struct table_file *file;
     uint32_t file_number;

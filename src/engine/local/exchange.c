@@ -10,12 +10,13 @@
 #include "engine/exec/fold/row_store.h"
 #include "engine/data/batch_codec.h"
 
-static void count(struct book_end *end, uint32_t shard, struct batch_identity identity,
+static void count(struct exchange_count *end, uint32_t shard, struct batch_identity identity,
                   uint64_t row_count, const struct buf *bytes)
 {
-    struct batch_place place = {.lane = identity.lane, .shard = shard, .number = identity.number};
+    struct batch_place place = {
+        .producer = identity.producer, .shard = shard, .number = identity.number};
     struct text text = {(const char *)bytes->bytes, (uint32_t)bytes->size};
-    book_end_add(end, place, row_count, text);
+    exchange_count_add(end, place, row_count, text);
 }
 
 /* ---- streaming ---- */
@@ -35,7 +36,7 @@ static status stream_keep(struct stream_out *stream, struct batch_identity ident
 {
     if (stream->pending_count == stream->pending_capacity) {
         size_t grown = stream->pending_capacity == 0 ? 16 : stream->pending_capacity * 2;
-        struct kept_batch *pending =
+        struct stored_batch *pending =
             memory_resize(bytes->budget, stream->pending,
                           stream->pending_capacity * sizeof *pending, grown * sizeof *pending);
         if (pending == NULL) return error_memory(err);
@@ -43,7 +44,7 @@ static status stream_keep(struct stream_out *stream, struct batch_identity ident
         stream->pending_capacity = grown;
     }
     stream->pending[stream->pending_count++] =
-        (struct kept_batch){.identity = identity, .bytes = *bytes};
+        (struct stored_batch){.identity = identity, .bytes = *bytes};
     *bytes = (struct buf){.budget = bytes->budget};
     return STATUS_OK;
 }
@@ -55,7 +56,7 @@ static status stream_apply(struct stream_out *stream, struct schema schema,
     TRY(stream_rows(stream, schema, bytes, err));
     stream->next_number++;
     for (size_t i = 0; i < stream->pending_count;) {
-        struct kept_batch *kept = &stream->pending[i];
+        struct stored_batch *kept = &stream->pending[i];
         if (kept->identity.number != stream->next_number) {
             i++;
             continue;
@@ -96,18 +97,18 @@ static size_t spillable(struct fold_run *run, uint32_t shard)
 }
 
 /* Nothing is locked by the caller. */
-static status make_room(struct edges *edges, struct error *err)
+static status make_room(struct exchanges *exchanges, struct error *err)
 {
-    if (!fold_room_is_short(edges->budget)) return STATUS_OK;
+    if (!fold_room_is_short(exchanges->budget)) return STATUS_OK;
     struct fold_run *largest = NULL;
     uint32_t largest_shard = 0;
     size_t most = 0;
-    for (uint32_t i = 0; i < edges->options->plan->fold_count; i++) {
-        for (uint32_t shard = 0; shard < edges->folds[i].shard_count; shard++) {
-            size_t bytes = spillable(&edges->folds[i], shard);
+    for (uint32_t i = 0; i < exchanges->options->plan->fold_count; i++) {
+        for (uint32_t shard = 0; shard < exchanges->folds[i].shard_count; shard++) {
+            size_t bytes = spillable(&exchanges->folds[i], shard);
             if (bytes <= most) continue;
             most = bytes;
-            largest = &edges->folds[i];
+            largest = &exchanges->folds[i];
             largest_shard = shard;
         }
     }
@@ -124,19 +125,19 @@ static status make_room(struct edges *edges, struct error *err)
 
 /* ---- delivery ---- */
 
-static status apply(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
+static status apply(struct exchanges *exchanges, const struct pipeline *pipeline, uint32_t shard,
                     struct batch_identity identity, struct buf *bytes, struct error *err)
 {
-    struct fold_run *run = &edges->folds[pipeline->target];
-    TRY(make_room(edges, err));
+    struct fold_run *run = &exchanges->folds[pipeline->target];
+    TRY(make_room(exchanges, err));
     pthread_mutex_lock(&run->locks[shard]);
-    struct book_end *applied = &run->applied[identity.input * run->shard_count + shard];
-    struct book_end end = {0};
+    struct exchange_count *applied = &run->applied[identity.input * run->shard_count + shard];
+    struct exchange_count end = {0};
     uint64_t rows = 0;
     count(&end, shard, identity, 0, bytes);
     status result;
     if (run->stream != NULL) {
-        result = rows_in(run->fold->input, bytes, edges->budget, &rows, err);
+        result = rows_in(run->fold->input, bytes, exchanges->budget, &rows, err);
         if (result == STATUS_OK) {
             result = stream_apply(run->stream, run->fold->input, identity, bytes, err);
         }
@@ -152,16 +153,17 @@ static status apply(struct edges *edges, const struct pipeline *pipeline, uint32
     return result;
 }
 
-static status wait_batch(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
-                         struct batch_identity identity, struct buf *bytes, struct error *err)
+static status wait_batch(struct exchanges *exchanges, const struct pipeline *pipeline,
+                         uint32_t shard, struct batch_identity identity, struct buf *bytes,
+                         struct error *err)
 {
-    struct waiting_room *room = &edges->waiting;
+    struct waiting_room *room = &exchanges->waiting;
     status result = STATUS_OK;
     pthread_mutex_lock(&room->lock);
     if (room->count == room->capacity) {
         size_t grown = room->capacity == 0 ? 64 : room->capacity * 2;
         struct waiting_batch *batches =
-            memory_resize(edges->budget, room->batches, room->capacity * sizeof *batches,
+            memory_resize(exchanges->budget, room->batches, room->capacity * sizeof *batches,
                           grown * sizeof *batches);
         if (batches == NULL) {
             result = error_memory(err);
@@ -178,33 +180,35 @@ static status wait_batch(struct edges *edges, const struct pipeline *pipeline, u
     return result;
 }
 
-static status pass_on(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
+static status pass_on(struct exchanges *exchanges, const struct pipeline *pipeline, uint32_t shard,
                       struct batch_identity identity, struct buf *bytes, struct error *err)
 {
-    if (edges->options->shuffle_seed != 0) {
-        return wait_batch(edges, pipeline, shard, identity, bytes, err);
+    if (exchanges->options->shuffle_seed != 0) {
+        return wait_batch(exchanges, pipeline, shard, identity, bytes, err);
     }
-    return apply(edges, pipeline, shard, identity, bytes, err);
+    return apply(exchanges, pipeline, shard, identity, bytes, err);
 }
 
-static status deliver_twice(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
-                            struct batch_identity identity, struct buf *bytes, struct error *err)
+static status deliver_twice(struct exchanges *exchanges, const struct pipeline *pipeline,
+                            uint32_t shard, struct batch_identity identity, struct buf *bytes,
+                            struct error *err)
 {
     struct buf copy = {.budget = bytes->budget};
     buf_put(&copy, bytes->bytes, bytes->size);
-    status result = pass_on(edges, pipeline, shard, identity, &copy, err);
+    status result = pass_on(exchanges, pipeline, shard, identity, &copy, err);
     buf_done(&copy);
     TRY(result);
-    return pass_on(edges, pipeline, shard, identity, bytes, err);
+    return pass_on(exchanges, pipeline, shard, identity, bytes, err);
 }
 
-status edge_deliver(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
-                    struct batch_identity identity, struct pipeline_output *output,
-                    struct book_end *sent, struct error *err)
+status exchange_deliver(struct exchanges *exchanges, const struct pipeline *pipeline,
+                        uint32_t shard, struct batch_identity identity,
+                        struct pipeline_output *output, struct exchange_count *sent,
+                        struct error *err)
 {
     enum tamper tamper = TAMPER_NONE;
-    if (edges->options->tamper != NULL) {
-        tamper = edges->options->tamper(pipeline->id, shard, identity.number);
+    if (exchanges->options->tamper != NULL) {
+        tamper = exchanges->options->tamper(pipeline->id, shard, identity.number);
     }
     if (tamper != TAMPER_FORGET) {
         count(sent, shard, identity, output->row_count, &output->bytes);
@@ -215,31 +219,31 @@ status edge_deliver(struct edges *edges, const struct pipeline *pipeline, uint32
     case TAMPER_FORGET:
         break;
     case TAMPER_DOUBLE:
-        result = deliver_twice(edges, pipeline, shard, identity, &output->bytes, err);
+        result = deliver_twice(exchanges, pipeline, shard, identity, &output->bytes, err);
         break;
     case TAMPER_ALTER:
         /* The last byte of a value, not of the frame: it still decodes. */
         if (output->bytes.size > 0) output->bytes.bytes[output->bytes.size - 8] ^= 1;
-        result = pass_on(edges, pipeline, shard, identity, &output->bytes, err);
+        result = pass_on(exchanges, pipeline, shard, identity, &output->bytes, err);
         break;
     case TAMPER_NONE:
-        result = pass_on(edges, pipeline, shard, identity, &output->bytes, err);
+        result = pass_on(exchanges, pipeline, shard, identity, &output->bytes, err);
         break;
     }
     buf_reset(&output->bytes);
     return result;
 }
 
-status edge_release(struct edges *edges, struct error *err)
+status exchange_release(struct exchanges *exchanges, struct error *err)
 {
-    struct waiting_room *room = &edges->waiting;
-    struct random random = {edges->options->shuffle_seed};
+    struct waiting_room *room = &exchanges->waiting;
+    struct random random = {exchanges->options->shuffle_seed};
     status result = STATUS_OK;
     while (room->count > 0 && result == STATUS_OK) {
         size_t chosen = random_u64(&random) % room->count;
         struct waiting_batch batch = room->batches[chosen];
         room->batches[chosen] = room->batches[--room->count];
-        result = apply(edges, batch.pipeline, batch.shard, batch.identity, &batch.bytes, err);
+        result = apply(exchanges, batch.pipeline, batch.shard, batch.identity, &batch.bytes, err);
         buf_done(&batch.bytes);
     }
     return result;

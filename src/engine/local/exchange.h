@@ -1,7 +1,7 @@
 /* exchange.h - the way from pipelines to fold shards, with a count at both ends.
  *
- * Threads: edge_deliver may be called from any; a shard is applied to by one at a time, under its
- * lock. The sent ends belong to the producers, who add them up when they are done.
+ * Threads: exchange_deliver may be called from any; a shard is applied to by one at a time, under
+ * its lock. The sent ends belong to the producers, who add them up when they are done.
  */
 #ifndef ENGINE_LOCAL_EXCHANGE_H
 #define ENGINE_LOCAL_EXCHANGE_H
@@ -20,7 +20,7 @@ struct stream_out {
     uint32_t query;
     uint64_t next_number;
     struct arena arena;
-    struct kept_batch *pending; /* Came before their turn. */
+    struct stored_batch *pending; /* Came before their turn. */
     size_t pending_count;
     size_t pending_capacity;
 };
@@ -30,10 +30,10 @@ struct fold_run {
     const struct fold *fold;
     uint32_t shard_count;
     struct fold_shard **shards;
-    pthread_mutex_t *locks;    /* One per shard. */
-    struct book_end *applied;  /* By input * shard_count + shard; under the shard's lock. */
-    struct stream_out *stream; /* NULL: rows are kept until the end. */
-    uint32_t uses_left;        /* Pipelines that still will read it; results count too. */
+    pthread_mutex_t *locks;         /* One per shard. */
+    struct exchange_count *applied; /* By input * shard_count + shard; under the shard's lock. */
+    struct stream_out *stream;      /* NULL: rows are kept until the end. */
+    uint32_t uses_left;             /* Pipelines that still will read it; results count too. */
     bool finished;
 };
 
@@ -52,7 +52,7 @@ struct waiting_room {
     size_t capacity;
 };
 
-struct edges {
+struct exchanges {
     struct fold_run *folds;
     struct budget *budget;
     const struct local_options *options;
@@ -60,10 +60,11 @@ struct edges {
 };
 
 /* Takes the bytes of one shard's output and applies them; `sent` is the producer's end. */
-MUST_USE status edge_deliver(struct edges *edges, const struct pipeline *pipeline, uint32_t shard,
-                             struct batch_identity identity, struct pipeline_output *output,
-                             struct book_end *sent, struct error *err);
+MUST_USE status exchange_deliver(struct exchanges *exchanges, const struct pipeline *pipeline,
+                                 uint32_t shard, struct batch_identity identity,
+                                 struct pipeline_output *output, struct exchange_count *sent,
+                                 struct error *err);
 /* Applies what waits, in the order the seed gives. */
-MUST_USE status edge_release(struct edges *edges, struct error *err);
+MUST_USE status exchange_release(struct exchanges *exchanges, struct error *err);
 
 #endif

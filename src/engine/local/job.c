@@ -26,7 +26,7 @@ enum {
     /* Each chunk has a cost of its own; but less data would make few of them, for many workers. */
     LARGE_CHUNK_BYTES = 4 << 20,
     LARGE_DATA_BYTES = 256 << 20,
-    SIDE_TABLE_SHARE = 4, /* Of the memory limit a side table may take so much at most. */
+    BUILD_SIDE_SHARE = 4, /* Of the memory limit a build side may take so much at most. */
     FIELD_BYTES_MAX = 64 << 20,
     MEMORY_SHARE_PERCENT = 80,
     NAMES_LIMIT = 256
@@ -41,7 +41,7 @@ struct job {
     const struct sentiment_model *sentiment; /* NULL: the one in the program. */
     struct table_files *files;               /* By the plan's tables; NULL without data. */
     uint32_t open_count;
-    struct books books;
+    struct audit audit;
     struct job_options options;
     double started; /* Of the clock, and of the processor's. */
     double cpu_started;
@@ -238,11 +238,11 @@ static status plan_job(struct job *job, struct error *err)
     job->source.setting_count = options->setting_count;
     job->source.measure = options->data_dir != NULL ? measure_table : NULL;
     job->source.context = job;
-    job->source.side_table_limit = options->side_table_limit;
+    job->source.broadcast_limit = options->broadcast_limit;
     return compile_queries(&job->source, &job->arena, &job->plan, err);
 }
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 static status open_files(struct job *job, struct error *err)
 {
@@ -296,13 +296,13 @@ status job_open(const struct job_options *options, struct job **out_job, struct 
     if (job->options.thread_count == 0) job->options.thread_count = default_threads();
     if (job->options.chunk_bytes == 0) job->options.chunk_bytes = CHUNK_BYTES;
     if (job->options.field_limit == 0) job->options.field_limit = FIELD_BYTES_MAX;
-    if (job->options.side_table_limit == 0) {
-        job->options.side_table_limit = COMPILE_SIDE_TABLE_LIMIT;
+    if (job->options.broadcast_limit == 0) {
+        job->options.broadcast_limit = COMPILE_BROADCAST_LIMIT;
     }
-    /* A side table has to fit together with all the rest. */
-    uint64_t side_most = job->budget.limit_bytes / SIDE_TABLE_SHARE;
-    if (side_most > 0 && job->options.side_table_limit > side_most) {
-        job->options.side_table_limit = side_most;
+    /* A build side has to fit together with all the rest. */
+    uint64_t side_most = job->budget.limit_bytes / BUILD_SIDE_SHARE;
+    if (side_most > 0 && job->options.broadcast_limit > side_most) {
+        job->options.broadcast_limit = side_most;
     }
     spill_folder_init(&job->spill,
                       options->temp_dir != NULL ? options->temp_dir : spill_folder_default());
@@ -411,28 +411,28 @@ static status run_once(struct job *job, struct local_options *options, struct er
     options->plan = job->plan;
     TRY(local_run_create(options, &run, err));
     status result = local_run_execute(run, err);
-    struct error book_error;
-    status booked = local_run_books(run, &job->arena, &job->books, &book_error);
+    struct error audit_error;
+    status booked = local_run_audit(run, &job->arena, &job->audit, &audit_error);
     if (result == STATUS_OK && booked != STATUS_OK) {
-        *err = book_error;
+        *err = audit_error;
         result = booked;
     }
-    job->books.elapsed_seconds = clock_seconds() - job->started;
-    job->books.cpu_seconds = clock_cpu_seconds() - job->cpu_started;
-    job->books.thread_count = job->options.thread_count;
-    job->books.peak_memory_bytes = atomic_load(&job->budget.peak_bytes);
-    job->books.spilled_bytes = atomic_load(&job->spill.written_bytes);
+    job->audit.elapsed_seconds = clock_seconds() - job->started;
+    job->audit.cpu_seconds = clock_cpu_seconds() - job->cpu_started;
+    job->audit.thread_count = job->options.thread_count;
+    job->audit.peak_memory_bytes = atomic_load(&job->budget.peak_bytes);
+    job->audit.spilled_bytes = atomic_load(&job->spill.written_bytes);
     if (result == STATUS_OK) result = give_results(job, run, options->events, err);
     local_run_destroy(run);
     return result;
 }
 
-/* How large a side table becomes is an estimate. When one was larger than memory, the job is
+/* How large a build side becomes is an estimate. When one was larger than memory, the job is
  * planned anew without any: a join by shards can go on in files. */
 static status run_without_sides(struct job *job, struct local_options *options, struct error *err)
 {
     const struct plan *planned = job->plan;
-    job->source.side_table_limit = 1;
+    job->source.broadcast_limit = 1;
     TRY(compile_queries(&job->source, &job->arena, &job->plan, err));
     ASSERT(job->plan->table_count == planned->table_count);
     return run_once(job, options, err);
@@ -441,7 +441,7 @@ static status run_without_sides(struct job *job, struct local_options *options, 
 static bool has_side(const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->fold_count; i++) {
-        if (plan->folds[i].is_side) return true;
+        if (plan->folds[i].is_build_side) return true;
     }
     return false;
 }
@@ -478,9 +478,9 @@ status job_run(struct job *job, const struct job_events *events, struct error *e
     return job_run_with(job, &options, err);
 }
 
-const struct books *job_books(const struct job *job)
+const struct audit *job_audit(const struct job *job)
 {
-    return &job->books;
+    return &job->audit;
 }
 
 void job_close(struct job *job)

@@ -1,6 +1,6 @@
 /* job.h - one run of an analysis in this process.
  *
- *     job_open -> (job_plan, job_query...)* -> job_run -> job_books -> job_close
+ *     job_open -> (job_plan, job_query...)* -> job_run -> job_audit -> job_close
  *
  * job_open reads the SQL, plans, finds the data files and checks their headers, so that whatever is
  * wrong with the question or the folder is told before work begins. With data_dir NULL nothing is
@@ -44,7 +44,7 @@ struct job_options {
     uint64_t memory_taken;        /* So much of it the process had before the job. */
     const char *temp_dir;         /* For what memory cannot hold; NULL: $TMPDIR or /var/tmp. */
     uint32_t chunk_bytes;         /* 0: the default, which is larger for large data. */
-    uint64_t side_table_limit;    /* Of joins, in bytes; 0: the default. */
+    uint64_t broadcast_limit;     /* Of joins, in bytes; 0: the default. */
     uint32_t field_limit;         /* Largest field in bytes; 0: 64 MiB. */
     const char *sentiment_model;  /* A file; NULL: the model in the program. */
     const atomic_bool *cancelled; /* Looked at between chunks; may be NULL. */
@@ -58,7 +58,7 @@ struct job_events {
     status (*rows)(void *context, uint32_t query, const struct batch *batch, struct error *err);
     /* Called now and then, at most some ten times a second; may be NULL. */
     void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes);
-    /* The one query whose rows may be handed out before the books are balanced, if it is not
+    /* The one query whose rows may be handed out before the audit are balanced, if it is not
      * ordered; JOB_STREAM_NONE: none. All others come afterwards, query by query. */
     int32_t stream_query;
 };
@@ -76,10 +76,10 @@ const struct job_options *job_options_of(const struct job *job);
 const struct sentiment_model *job_sentiment(const struct job *job);
 /* For what lives as long as the job. */
 struct arena *job_arena(struct job *job);
-/* Fails when the books do not balance; then no rows were given but streamed ones. */
+/* Fails when the audit do not balance; then no rows were given but streamed ones. */
 MUST_USE status job_run(struct job *job, const struct job_events *events, struct error *err);
 /* Valid after job_run, also after a failed one as far as it came. */
-const struct books *job_books(const struct job *job);
+const struct audit *job_audit(const struct job *job);
 void job_close(struct job *job);
 
 #endif

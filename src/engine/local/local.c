@@ -1,4 +1,4 @@
-/* local.c - the life of a run: phases, threads, failures and books.
+/* local.c - the incarnation of a run: phases, threads, failures and audit.
  *
  * The first failure stops all; its text is the job's.
  */
@@ -11,7 +11,7 @@
 #include "engine/local/exchange.h"
 #include "engine/local/local_run.h"
 
-/* The number of shards shows in the books, so it does not depend on the threads: enough of them
+/* The number of shards shows in the audit, so it does not depend on the threads: enough of them
  * that two threads seldom want the same one. */
 enum { SHARD_COUNT = 8 };
 
@@ -128,13 +128,13 @@ void local_run_items(struct local_run *run, uint64_t count,
     local_run_threads(count < threads ? (uint32_t)count : threads, crew_member, &crew);
 }
 
-/* ---- the books ---- */
+/* ---- the audit ---- */
 
-static struct books_source books_source(struct local_run *run)
+static struct audit_source audit_source(struct local_run *run)
 {
-    return (struct books_source){
+    return (struct audit_source){
         .plan = run->plan,
-        .account = &run->account,
+        .counters = &run->counters,
         .files = run->options.files,
         .chunk_lines = run->chunk_lines,
         .shard_counts = run->shard_counts,
@@ -148,11 +148,11 @@ static void add_applied(struct local_run *run, const struct fold *fold)
     for (uint32_t i = 0; i < run->plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &run->plan->pipelines[i];
         if (pipeline->target != fold->id) continue;
-        struct book_end *end = &run->account.applied[i];
-        *end = (struct book_end){0};
+        struct exchange_count *end = &run->counters.applied[i];
+        *end = (struct exchange_count){0};
         for (uint32_t shard = 0; shard < target->shard_count; shard++) {
-            book_end_merge(end,
-                           &target->applied[pipeline->target_input * target->shard_count + shard]);
+            exchange_count_merge(
+                end, &target->applied[pipeline->target_input * target->shard_count + shard]);
         }
     }
 }
@@ -160,28 +160,28 @@ static void add_applied(struct local_run *run, const struct fold *fold)
 status local_run_check(struct local_run *run, const struct fold *fold, struct error *err)
 {
     const struct stream_out *stream = run->folds[fold->id].stream;
-    struct books_source source = books_source(run);
+    struct audit_source source = audit_source(run);
     add_applied(run, fold);
-    TRY(books_check_fold(&source, fold, err));
+    TRY(audit_check_fold(&source, fold, err));
     if (stream == NULL || stream->pending_count == 0) return STATUS_OK;
     return error_set(err, STATUS_INTERNAL,
-                     "the books don't balance: query %.*s: %zu batches wait for one that never "
+                     "the counts do not reconcile: query %.*s: %zu batches wait for one that never "
                      "came; the rows printed are void, please report this",
                      TEXT_ARGS(fold->queries), stream->pending_count);
 }
 
 static status check_balance(struct local_run *run, struct error *err)
 {
-    struct books_source source = books_source(run);
+    struct audit_source source = audit_source(run);
     for (uint32_t i = 0; i < run->plan->fold_count; i++) {
         add_applied(run, &run->plan->folds[i]);
     }
-    TRY(books_check(&source, err));
+    TRY(audit_check(&source, err));
     run->balanced = true;
     return STATUS_OK;
 }
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 static bool can_stream(const struct local_run *run, const struct fold *fold)
 {
@@ -210,8 +210,8 @@ static status fold_run_init(struct local_run *run, const struct fold *fold, stru
     run->shard_counts[fold->id] = shard_count;
     fold_run->shards = arena_array(&run->arena, struct fold_shard *, shard_count);
     fold_run->locks = arena_array(&run->arena, pthread_mutex_t, shard_count);
-    fold_run->applied =
-        arena_array(&run->arena, struct book_end, (size_t)shard_count * (fold->input_count + 1));
+    fold_run->applied = arena_array(&run->arena, struct exchange_count,
+                                    (size_t)shard_count * (fold->input_count + 1));
     if (fold_run->shards == NULL || fold_run->locks == NULL || fold_run->applied == NULL) {
         return error_memory(err);
     }
@@ -230,8 +230,8 @@ static status fold_run_init(struct local_run *run, const struct fold *fold, stru
     for (uint32_t i = 0; i < plan->query_count; i++) {
         fold_run->uses_left += plan->queries[i].result_fold == fold->id ? 1 : 0;
     }
-    /* Side tables and scalars are read by maps until the end. */
-    if (fold->is_side || fold->is_scalar) fold_run->uses_left++;
+    /* Build sides and scalars are read by maps until the end. */
+    if (fold->is_build_side || fold->is_scalar) fold_run->uses_left++;
     if (can_stream(run, fold)) {
         fold_run->stream = &run->stream;
         run->stream.events = run->options.events;
@@ -246,12 +246,12 @@ static status local_run_init(struct local_run *run, struct error *err)
     const struct plan *plan = run->plan;
     run->folds = arena_array(&run->arena, struct fold_run, plan->fold_count + 1);
     run->scalars = arena_array(&run->arena, struct value, plan->fold_count + 1);
-    run->sides = arena_array(&run->arena, struct side_table, plan->fold_count + 1);
+    run->sides = arena_array(&run->arena, struct build_side, plan->fold_count + 1);
     run->chunk_lines = arena_array(&run->arena, uint32_t *, plan->table_count + 1);
     run->shard_counts = arena_array(&run->arena, uint32_t, plan->fold_count + 1);
     if (run->folds == NULL || run->scalars == NULL || run->sides == NULL ||
         run->chunk_lines == NULL || run->shard_counts == NULL ||
-        !account_init(&run->account, plan, &run->arena)) {
+        !counters_init(&run->counters, plan, &run->arena)) {
         return local_run_memory(run, "preparing the job", err);
     }
     run->finished = (struct finished){.scalars = run->scalars,
@@ -259,9 +259,9 @@ static status local_run_init(struct local_run *run, struct error *err)
                                       .sentiment = run->options.sentiment,
                                       .stopped = &run->stopped,
                                       .cancelled = run->options.cancelled};
-    run->edges.folds = run->folds;
-    run->edges.budget = run->options.budget;
-    run->edges.options = &run->options;
+    run->exchanges.folds = run->folds;
+    run->exchanges.budget = run->options.budget;
+    run->exchanges.options = &run->options;
     for (uint32_t i = 0; i < plan->table_count; i++) {
         run->chunk_lines[i] =
             arena_array(&run->arena, uint32_t, run->options.files[i].chunk_count + 1);
@@ -294,7 +294,7 @@ status local_run_create(const struct local_options *options, struct local_run **
         run->options.shard_count = SHARD_COUNT;
     }
     pthread_mutex_init(&run->lock, NULL);
-    pthread_mutex_init(&run->edges.waiting.lock, NULL);
+    pthread_mutex_init(&run->exchanges.waiting.lock, NULL);
     arena_init(&run->arena, options->budget);
     status result = local_run_init(run, err);
     if (result != STATUS_OK) {
@@ -310,7 +310,7 @@ status local_run_execute(struct local_run *run, struct error *err)
     const struct plan *plan = run->plan;
     for (uint32_t phase = 0; phase < plan->phase_count; phase++) {
         TRY(local_run_scans(run, phase, err));
-        TRY(edge_release(&run->edges, err));
+        TRY(exchange_release(&run->exchanges, err));
         TRY(local_run_finish(run, phase, err));
     }
     return check_balance(run, err);
@@ -330,16 +330,16 @@ status local_run_result(struct local_run *run, uint32_t query, struct fold_sink 
     return result;
 }
 
-status local_run_books(struct local_run *run, struct arena *arena, struct books *out_books,
+status local_run_audit(struct local_run *run, struct arena *arena, struct audit *out_audit,
                        struct error *err)
 {
-    struct books_source source = books_source(run);
+    struct audit_source source = audit_source(run);
     for (uint32_t i = 0; i < run->plan->fold_count; i++) {
         add_applied(run, &run->plan->folds[i]);
     }
-    TRY(books_make(&source, arena, out_books, err));
-    out_books->balanced = run->balanced;
-    out_books->bytes_read = atomic_load(&run->done_bytes);
+    TRY(audit_make(&source, arena, out_audit, err));
+    out_audit->balanced = run->balanced;
+    out_audit->bytes_read = atomic_load(&run->done_bytes);
     return STATUS_OK;
 }
 
@@ -353,7 +353,7 @@ void local_run_destroy(struct local_run *run)
             pthread_mutex_destroy(&fold_run->locks[shard]);
         }
     }
-    struct waiting_room *room = &run->edges.waiting;
+    struct waiting_room *room = &run->exchanges.waiting;
     for (size_t i = 0; i < room->count; i++) {
         buf_done(&room->batches[i].bytes);
     }

@@ -7,7 +7,7 @@
  * are finished in the order of their dependencies. The maps and folds are those that a cluster
  * runs; only the way between them is short.
  *
- * Both ends of every edge are counted by themselves: see books.h.
+ * Both ends of every exchange are counted by themselves: see audit.h.
  */
 #ifndef ENGINE_LOCAL_LOCAL_H
 #define ENGINE_LOCAL_LOCAL_H
@@ -45,13 +45,13 @@ struct local_options {
 
 MUST_USE status local_run_create(const struct local_options *options, struct local_run **out_run,
                                  struct error *err);
-/* Fails also when the books don't balance. */
+/* Fails also when the counts do not reconcile. */
 MUST_USE status local_run_execute(struct local_run *run, struct error *err);
 /* The rows of a query's answer; not for the query that was streamed. */
 MUST_USE status local_run_result(struct local_run *run, uint32_t query, struct fold_sink *sink,
                                  struct error *err);
-/* Fills in tables, stages and edges as far as the run came; memory from the arena. */
-MUST_USE status local_run_books(struct local_run *run, struct arena *arena, struct books *out_books,
+/* Fills in tables, stages and exchanges as far as the run came; memory from the arena. */
+MUST_USE status local_run_audit(struct local_run *run, struct arena *arena, struct audit *out_audit,
                                 struct error *err);
 void local_run_destroy(struct local_run *run);
 

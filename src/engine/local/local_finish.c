@@ -39,8 +39,8 @@ struct fold_feed {
     const struct pipeline *pipeline;
     struct pipeline_run *pipeline_run;
     struct pipeline_output *outputs;
-    struct book_end sent;
-    uint32_t lane;
+    struct exchange_count sent;
+    uint32_t producer;
     bool explained; /* A failure of the target's side: the error names it already. */
 };
 
@@ -66,7 +66,7 @@ static status feed_push(struct fold_feed *feed, uint64_t number, const struct ba
     }
     if (local_run_stops(feed->run)) return error_set(err, STATUS_CANCELLED, "interrupted");
     struct batch_identity identity = {
-        .input = feed->pipeline->target_input, .lane = feed->lane, .number = number};
+        .input = feed->pipeline->target_input, .producer = feed->producer, .number = number};
     return local_run_flush(feed->run, feed->pipeline, feed->pipeline_run, identity, feed->outputs,
                            &feed->sent, err);
 }
@@ -85,7 +85,7 @@ static void feed_pipeline(struct local_run *run, const struct pipeline *pipeline
 {
     const struct fold_run *source = from->fold;
     struct fold_feed feed = {
-        .sink = {.accept = feed_batch}, .run = run, .pipeline = pipeline, .lane = from->shard};
+        .sink = {.accept = feed_batch}, .run = run, .pipeline = pipeline, .producer = from->shard};
     struct arena arena;
     struct error err;
     arena_init(&arena, run->options.budget);
@@ -108,11 +108,11 @@ static void feed_pipeline(struct local_run *run, const struct pipeline *pipeline
     if (feed.pipeline_run != NULL) {
         const struct pipeline_counts *counts = pipeline_run_counts(feed.pipeline_run);
         pthread_mutex_lock(&run->lock);
-        struct stage_counts *stage = &run->account.maps[pipeline->id];
+        struct stage_counts *stage = &run->counters.maps[pipeline->id];
         stage->rows_in += counts->rows_in;
         stage->rows_out += counts->rows_out;
         stage->malformed += counts->malformed;
-        book_end_merge(&run->account.sent[pipeline->id], &feed.sent);
+        exchange_count_merge(&run->counters.sent[pipeline->id], &feed.sent);
         pthread_mutex_unlock(&run->lock);
     }
     pipeline_run_destroy(feed.pipeline_run);
@@ -261,7 +261,7 @@ static status feed_wave(struct local_run *run, struct wave *wave, struct error *
             local_run_release(&run->folds[i]);
         }
     }
-    return edge_release(&run->edges, err);
+    return exchange_release(&run->exchanges, err);
 }
 
 /* What the others need of a fold. */
@@ -271,11 +271,11 @@ static status take_result(struct local_run *run, struct fold_run *fold_run, stru
     fold_run->finished = true;
     for (uint32_t i = 0; i < fold_run->shard_count; i++) {
         const struct fold_counts *counts = fold_shard_counts(fold_run->shards[i]);
-        run->account.folds[id].rows_in += counts->rows_in;
-        run->account.folds[id].rows_out += counts->rows_out;
-        run->account.folds[id].batches_out += counts->batches_out;
+        run->counters.folds[id].rows_in += counts->rows_in;
+        run->counters.folds[id].rows_out += counts->rows_out;
+        run->counters.folds[id].batches_out += counts->batches_out;
     }
-    if (fold_run->fold->is_side) run->sides[id] = *fold_shard_side(fold_run->shards[0]);
+    if (fold_run->fold->is_build_side) run->sides[id] = *fold_shard_build_side(fold_run->shards[0]);
     if (fold_run->fold->is_scalar) {
         status result = fold_shard_scalar(fold_run->shards[0], &run->scalars[id], err);
         if (result != STATUS_OK) {

@@ -24,13 +24,13 @@ struct local_run {
     const struct plan *plan;
     struct arena arena;
     struct fold_run *folds;
-    struct edges edges;
+    struct exchanges exchanges;
     struct value *scalars;    /* By fold. */
-    struct side_table *sides; /* By fold. */
+    struct build_side *sides; /* By fold. */
     struct finished finished;
-    struct account account; /* `applied` is filled in when it is looked at. */
-    uint32_t **chunk_lines; /* By table, then chunk. */
-    uint32_t *shard_counts; /* By fold. */
+    struct counters counters; /* `applied` is filled in when it is looked at. */
+    uint32_t **chunk_lines;   /* By table, then chunk. */
+    uint32_t *shard_counts;   /* By fold. */
     struct stream_out stream;
     uint64_t total_bytes;
     atomic_uint_fast64_t done_bytes;
@@ -69,8 +69,8 @@ void local_run_items(struct local_run *run, uint64_t count,
 MUST_USE status local_run_scans(struct local_run *run, uint32_t phase, struct error *err);
 /* Finishes the folds that are complete after the phase's scans. */
 MUST_USE status local_run_finish(struct local_run *run, uint32_t phase, struct error *err);
-/* Compares both ends of the edges that feed a fold, before anybody trusts what it holds: a doubled
- * batch must not show as a mistake in the user's SQL. */
+/* Compares both ends of the exchanges that feed a fold, before anybody trusts what it holds: a
+ * doubled batch must not show as a mistake in the user's SQL. */
 MUST_USE status local_run_check(struct local_run *run, const struct fold *fold, struct error *err);
 /* One use of a fold's rows less; after the last they are given back. */
 void local_run_release(struct fold_run *fold_run);
@@ -81,7 +81,7 @@ void local_outputs_done(struct local_run *run, struct pipeline_output *outputs);
 /* What one pipeline made of one numbered batch of its source goes to all shards. */
 MUST_USE status local_run_flush(struct local_run *run, const struct pipeline *pipeline,
                                 struct pipeline_run *pipeline_run, struct batch_identity identity,
-                                struct pipeline_output *outputs, struct book_end *sent,
+                                struct pipeline_output *outputs, struct exchange_count *sent,
                                 struct error *err);
 
 #endif

@@ -18,11 +18,11 @@ enum { PROGRESS_PER_SECOND = 10 };
 /* One scan as one thread carries it out. */
 struct scan_worker {
     struct scan_run *scan;
-    struct book_end *sent; /* By pipeline of the scan. */
-    struct tally tally;
-    struct tally chunk_tally; /* Of the chunk in hand, */
-    uint64_t chunk_lines;     /* and the lines of it so far. */
-    bool counts_tally;
+    struct exchange_count *sent; /* By pipeline of the scan. */
+    struct table_counters table_counters;
+    struct table_counters chunk_counters; /* Of the chunk in flight, */
+    uint64_t chunk_lines;                 /* and the lines of it so far. */
+    bool counts_counters;
 };
 
 struct phase_work {
@@ -38,15 +38,16 @@ static void scan_worker_done(struct local_run *run, const struct scan *scan,
                              struct scan_worker *worker)
 {
     pthread_mutex_lock(&run->lock);
-    if (worker->counts_tally) tally_merge(&run->account.tallies[scan->table], &worker->tally);
+    if (worker->counts_counters)
+        table_counters_merge(&run->counters.tables[scan->table], &worker->table_counters);
     for (uint32_t i = 0; i < scan->pipeline_count; i++) {
         const struct pipeline_counts *counts =
             pipeline_run_counts(scan_run_pipeline(worker->scan, i));
-        struct stage_counts *stage = &run->account.maps[scan->pipelines[i]];
+        struct stage_counts *stage = &run->counters.maps[scan->pipelines[i]];
         stage->rows_in += counts->rows_in;
         stage->rows_out += counts->rows_out;
         stage->malformed += counts->malformed;
-        book_end_merge(&run->account.sent[scan->pipelines[i]], &worker->sent[i]);
+        exchange_count_merge(&run->counters.sent[scan->pipelines[i]], &worker->sent[i]);
     }
     pthread_mutex_unlock(&run->lock);
     scan_run_destroy(worker->scan);
@@ -93,13 +94,14 @@ static status scan_worker_init(struct local_run *run, const struct scan *scan,
         .budget = run->options.budget,
     };
     uint32_t culprit;
-    worker->sent = arena_array(arena, struct book_end, scan->pipeline_count + 1);
-    if (worker->sent == NULL || !tally_init(&worker->tally, table->schema.count, arena) ||
-        !tally_init(&worker->chunk_tally, table->schema.count, arena)) {
+    worker->sent = arena_array(arena, struct exchange_count, scan->pipeline_count + 1);
+    if (worker->sent == NULL ||
+        !table_counters_init(&worker->table_counters, table->schema.count, arena) ||
+        !table_counters_init(&worker->chunk_counters, table->schema.count, arena)) {
         err->code = STATUS_MEMORY;
         return scan_memory(run, scan, err);
     }
-    worker->counts_tally = is_first_scan(run->plan, scan);
+    worker->counts_counters = is_first_scan(run->plan, scan);
     if (scan_run_create(&options, &worker->scan, &culprit, err) != STATUS_OK) {
         return scan_blame(run, scan, culprit, err);
     }
@@ -116,7 +118,8 @@ static uint32_t first_shard(uint64_t number, uint32_t shard_count)
 
 status local_run_flush(struct local_run *run, const struct pipeline *pipeline,
                        struct pipeline_run *pipeline_run, struct batch_identity identity,
-                       struct pipeline_output *outputs, struct book_end *sent, struct error *err)
+                       struct pipeline_output *outputs, struct exchange_count *sent,
+                       struct error *err)
 {
     uint32_t shard_count = run->folds[pipeline->target].shard_count;
     status result = pipeline_run_flush(pipeline_run, outputs, err);
@@ -125,12 +128,13 @@ status local_run_flush(struct local_run *run, const struct pipeline *pipeline,
     for (uint32_t i = 0; i < shard_count; i++) {
         uint32_t shard = (first + i) % shard_count;
         if (result == STATUS_OK) {
-            result =
-                edge_deliver(&run->edges, pipeline, shard, identity, &outputs[shard], sent, err);
+            result = exchange_deliver(&run->exchanges, pipeline, shard, identity, &outputs[shard],
+                                      sent, err);
         }
         buf_reset(&outputs[shard].bytes);
     }
-    /* What goes wrong behind the edge may be the reader's of a stream: that is no query's fault. */
+    /* What goes wrong behind the exchange may be the reader's of a stream: that is no query's
+     * fault. */
     bool is_streamed = run->folds[pipeline->target].stream != NULL;
     if (!flushed || result == STATUS_MEMORY || (result == STATUS_IO && !is_streamed)) {
         return local_run_blame(run, pipeline->queries, local_run_place(run, pipeline), err);
@@ -172,9 +176,9 @@ static status scan_piece(struct local_run *run, const struct scan *scan, struct 
         if (culprit == SCAN_RUN_ITSELF) return scan_failure(run, scan, worker, piece, file, err);
         return scan_blame(run, scan, culprit, err);
     }
-    const struct chunk_tally *tally = scan_run_tally(worker->scan);
-    tally_add(&worker->chunk_tally, number, tally);
-    worker->chunk_lines += tally->line_count;
+    const struct chunk_counters *table_counters = scan_run_counters(worker->scan);
+    table_counters_add(&worker->chunk_counters, number, table_counters);
+    worker->chunk_lines += table_counters->line_count;
     return STATUS_OK;
 }
 
@@ -196,7 +200,7 @@ static status scan_pieces(struct local_run *run, const struct scan *scan,
 
 static void discard_chunk(const struct scan *scan, struct scan_worker *worker)
 {
-    tally_reset(&worker->chunk_tally);
+    table_counters_reset(&worker->chunk_counters);
     worker->chunk_lines = 0;
     for (uint32_t i = 0; i < scan->pipeline_count; i++) {
         pipeline_run_discard(scan_run_pipeline(worker->scan, i));
@@ -224,13 +228,13 @@ static status scan_chunk(struct local_run *run, const struct scan *scan, struct 
     }
 }
 
-/* What became of a chunk goes into the books and to the folds. */
+/* What became of a chunk goes into the audit and to the folds. */
 static status deliver_chunk(struct local_run *run, const struct scan *scan,
                             struct scan_worker *worker, uint64_t number,
                             struct pipeline_output *outputs, struct error *err)
 {
-    tally_merge(&worker->tally, &worker->chunk_tally);
-    tally_reset(&worker->chunk_tally);
+    table_counters_merge(&worker->table_counters, &worker->chunk_counters);
+    table_counters_reset(&worker->chunk_counters);
     run->chunk_lines[scan->table][number] = (uint32_t)worker->chunk_lines;
     worker->chunk_lines = 0;
     for (uint32_t i = 0; i < scan->pipeline_count; i++) {

@@ -1,9 +1,9 @@
 /* counters.h - what was counted while a job was carried out, wherever that was.
  *
  * Whoever does a part of a job counts it: records read and dropped, rows in and out of stages, and
- * batches at both ends of every edge. Accounts of parts are added up, in any order, to the account
- * of the job, from which the books are made (engine/local/audit.h). One chunk's account travels
- * with its outputs; what a worker counted travels with the answers.
+ * batches at both ends of every exchange. Accounts of parts are added up, in any order, to the
+ * counters of the job, from which the audit are made (engine/local/audit.h). One chunk's account
+ * travels with its outputs; what a worker counted travels with the answers.
  *
  * Memory: arrays live in the arena given. An encoded account leaves out all that is zero.
  */
@@ -22,20 +22,20 @@ enum drop_reason { DROP_EMPTY, DROP_UNREADABLE, DROP_REASON_COUNT };
 
 /* Records dropped, or values taken as NULL, for one column and reason. The first place is a chunk
  * and a line within it: only when all chunks are read is it known how many lines stand before. */
-struct tally_line {
+struct drop_counter {
     uint64_t count;
     uint64_t first_chunk;
     uint64_t first_line; /* Lines before it in its chunk. */
 };
 
 /* What was read of a table. */
-struct tally {
+struct table_counters {
     uint32_t column_count;
     uint64_t record_count;
     uint64_t kept_count;
-    struct tally_line wrong_fields;
-    struct tally_line (*dropped)[DROP_REASON_COUNT]; /* By column. */
-    struct tally_line *nulled;
+    struct drop_counter wrong_fields;
+    struct drop_counter (*dropped)[DROP_REASON_COUNT]; /* By column. */
+    struct drop_counter *nulled;
 };
 
 struct stage_counts {
@@ -50,56 +50,62 @@ struct fold_counts {
     uint64_t batches_out; /* as is how many batches they are emitted in. */
 };
 
-/* One end of an edge. */
-struct book_end {
+/* One end of an exchange. */
+struct exchange_count {
     uint64_t batch_count;
     uint64_t row_count;
-    uint64_t hash_sum; /* Of hashes of (lane, number, checksum): the same in any order. */
+    uint64_t hash_sum; /* Of hashes of (producer, number, checksum): the same in any order. */
 };
 
-struct account {
-    struct tally *tallies;     /* By table. */
-    struct stage_counts *maps; /* By pipeline, */
-    struct book_end *sent;     /* as are both ends */
-    struct book_end *applied;  /* of the edge behind it. */
-    struct fold_counts *folds; /* By fold. */
-    struct book_end *given;    /* By query: what a cluster made of its answer, */
-    struct book_end *taken;    /* and what its client got. */
+struct counters {
+    struct table_counters *tables;  /* By table. */
+    struct stage_counts *maps;      /* By pipeline, */
+    struct exchange_count *sent;    /* as are both ends */
+    struct exchange_count *applied; /* of the exchange behind it. */
+    struct fold_counts *folds;      /* By fold. */
+    struct exchange_count *given;   /* By query: what a cluster made of its answer, */
+    struct exchange_count *taken;   /* and what its client got. */
 };
 
 /* False: the arena is full. */
-MUST_USE bool tally_init(struct tally *tally, uint32_t column_count, struct arena *arena);
-void tally_reset(struct tally *tally);
-void tally_merge(struct tally *tally, const struct tally *more);
+MUST_USE bool table_counters_init(struct table_counters *table_counters, uint32_t column_count,
+                                  struct arena *arena);
+void table_counters_reset(struct table_counters *table_counters);
+void table_counters_merge(struct table_counters *table_counters, const struct table_counters *more);
 
-MUST_USE bool account_init(struct account *account, const struct plan *plan, struct arena *arena);
+MUST_USE bool counters_init(struct counters *counters, const struct plan *plan,
+                            struct arena *arena);
 /* All counts are zero again. */
-void account_reset(struct account *account, const struct plan *plan);
-void account_merge(struct account *account, const struct plan *plan, const struct account *more);
+void counters_reset(struct counters *counters, const struct plan *plan);
+void counters_merge(struct counters *counters, const struct plan *plan,
+                    const struct counters *more);
 
-void account_encode(const struct account *account, const struct plan *plan, struct buf *out);
-/* Adds encoded counts to an account. STATUS_CORRUPT: not an account of this plan; the account is
+void counters_encode(const struct counters *counters, const struct plan *plan, struct buf *out);
+/* Adds encoded counts to counters. STATUS_CORRUPT: not counters of this plan; the counters is
  * then not to be used any more. */
-MUST_USE status account_add(struct account *account, const struct plan *plan, struct text bytes,
-                            struct error *err);
+MUST_USE status counters_add(struct counters *counters, const struct plan *plan, struct text bytes,
+                             struct error *err);
 
-static inline void book_end_merge(struct book_end *end, const struct book_end *more)
+static inline void exchange_count_merge(struct exchange_count *end,
+                                        const struct exchange_count *more)
 {
     end->batch_count += more->batch_count;
     end->row_count += more->row_count;
     end->hash_sum += more->hash_sum;
 }
 
-/* Whose a batch is: lane (the producer's shard), the shard it is for, its number in the lane. */
+/* Whose a batch is: producer (the producer's shard), the shard it is for, its number in the
+ * producer. */
 struct batch_place {
-    uint32_t lane;
+    uint32_t producer;
     uint32_t shard;
     uint64_t number;
 };
 /* Counts one batch at one end; the place is part of the sum, so that batches can't be swapped. */
-void book_end_add(struct book_end *end, struct batch_place place, uint64_t row_count,
-                  struct text bytes);
+void exchange_count_add(struct exchange_count *end, struct batch_place place, uint64_t row_count,
+                        struct text bytes);
 /* Counts a batch of an answer. */
-void book_end_add_answer(struct book_end *end, uint64_t number, const struct buf *bytes);
+void exchange_count_add_answer(struct exchange_count *end, uint64_t number,
+                               const struct buf *bytes);
 
 #endif

@@ -247,19 +247,19 @@ static bool is_recognition(const struct expr *expr, uint32_t column)
            expr->args[0]->type.kind == TYPE_TEXT;
 }
 
-uint32_t expr_reach(const struct expr *expr, uint32_t column)
+uint32_t expr_prefix(const struct expr *expr, uint32_t column)
 {
-    uint32_t reach = 0;
+    uint32_t prefix = 0;
     if (expr->kind == EXPR_COLUMN && expr->column == column) return UINT32_MAX;
     if (expr->kind != EXPR_CALL) return 0;
     bool is_recognised = is_recognition(expr, column);
     for (uint32_t i = is_recognised ? 1 : 0; i < expr->arg_count; i++) {
         const struct expr *arg = expr->args[i];
         uint32_t more = is_recognised && !arg->constant.is_null ? arg->constant.text.size
-                                                                : expr_reach(arg, column);
-        if (more > reach) reach = more;
+                                                                : expr_prefix(arg, column);
+        if (more > prefix) prefix = more;
     }
-    return reach;
+    return prefix;
 }
 
 void expr_visit(const struct expr *expr, void (*visit)(const struct expr *, void *), void *context)

@@ -73,7 +73,7 @@ bool expr_keeps_its_place(const struct expr *expr);
 uint32_t expr_cost(const struct expr *expr);
 /* Texts of this column that have more bytes are all the same to the expression, as those are to
  * `column = 'text'` that are longer. UINT32_MAX: none are. */
-uint32_t expr_reach(const struct expr *expr, uint32_t column);
+uint32_t expr_prefix(const struct expr *expr, uint32_t column);
 /* Calls visit for every node, parents first. */
 void expr_visit(const struct expr *expr, void (*visit)(const struct expr *, void *), void *context);
 

@@ -107,7 +107,7 @@ struct function {
 };
 
 /* Matched without regard to letter case; NULL when there is none. The same name may have several
- * signatures: they follow each other, `*out_count` of them. */
+ * signatures: they follow each other, `*`out_count` of them. */
 const struct function *function_find(struct text name, uint32_t *out_count);
 const struct function *function_by_id(enum function_id id);
 /* All names, for suggestions. */

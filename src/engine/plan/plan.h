@@ -8,7 +8,7 @@
  * A scan reads one table once, in one phase, for every pipeline that starts from it. A pipeline is
  * stateless: batches of its source in, for each one batch out, with the same number, to each shard
  * of its target fold. A fold applies numbered batches, in any order, and emits rows when all its
- * inputs are complete. A pipeline may use finished folds: as side tables to join with, and as
+ * inputs are complete. A pipeline may use finished folds: as build sides to join with, and as
  * scalars. So a scan whose pipelines need such folds runs in a later phase than the scans below
  * them.
  *
@@ -66,27 +66,27 @@ enum op_kind {
     OP_FILTER,    /* Keep rows where all `exprs` hold, in this order. */
     OP_PROJECT,   /* Output column i is exprs[i]. */
     OP_UNNEST,    /* Append the elements of list exprs[0] as one column: a row per element. */
-    OP_PROBE,     /* Join with side table `side`: see below. */
+    OP_PROBE,     /* Join with build side `side`: see below. */
     OP_AGGREGATE, /* Rows to partial states, within the batch. */
     OP_RANK       /* Only the best rows of each partition, within the batch. */
 };
 
 /* What OP_PROBE finds, and what it says of it. */
 enum probe_kind {
-    PROBE_JOIN, /* A row for every partner: the input's columns, then all of the side table. */
+    PROBE_JOIN, /* A row for every partner: the input's columns, then all of the build side. */
     PROBE_SEMI, /* The rows that have a partner, as they are. */
-    PROBE_ROW,  /* As PROBE_JOIN, but instead of the side table's columns the number of its row, or
+    PROBE_ROW,  /* As PROBE_JOIN, but instead of the build side's columns the number of its row, or
                    of the first one that is the row's twin: see below. */
     PROBE_FETCH /* key_columns[0] is such a number: the input's columns, then the row's. */
 };
 
-/* Rows of a side table with the same values in these columns are twins; NULL is like NULL. */
-struct twin_set {
+/* Rows of a build side with the same values in these columns are duplicates; NULL is like NULL. */
+struct duplicate_set {
     const uint32_t *columns;
     uint32_t count;
 };
 
-/* Keys are input columns compared with the side table's first key_count columns, NULL matching
+/* Keys are input columns compared with the build side's first key_count columns, NULL matching
  * nothing. */
 struct op {
     enum op_kind kind;
@@ -98,15 +98,15 @@ struct op {
     uint32_t key_count;
     bool keep_unmatched; /* LEFT JOIN: a row without partner is kept, with NULLs. */
     enum probe_kind probe;
-    struct twin_set twins; /* PROBE_ROW: of the side table; */
-    uint32_t twin_set;     /* its number among those of the fold. */
+    struct duplicate_set duplicates; /* PROBE_ROW: of the build side; */
+    uint32_t duplicate_set;          /* its number among those of the fold. */
     const struct grouping *grouping;
     const struct ranking *ranking;
 };
 
 enum source_kind { SOURCE_SCAN, SOURCE_FOLD };
 
-/* A map stage and the edge it feeds. */
+/* A map stage and the exchange it feeds. */
 struct pipeline {
     uint32_t id;
     uint32_t query;      /* The first that asked for it, */
@@ -116,7 +116,7 @@ struct pipeline {
     const struct op *ops;
     uint32_t op_count;
     struct schema input;
-    struct schema output; /* The columns on the edge. */
+    struct schema output; /* The columns on the exchange. */
     uint32_t target;      /* Fold. */
     uint32_t target_input;
     uint64_t row_limit; /* LIMIT in source order: of a batch, no more rows can matter; 0: all. */
@@ -126,7 +126,7 @@ struct pipeline {
 };
 
 enum fold_kind {
-    FOLD_COLLECT,   /* Keep rows in source order: a side table, a scalar, a result, a union. */
+    FOLD_COLLECT,   /* Keep rows in source order: a build side, a scalar, a result, a union. */
     FOLD_AGGREGATE, /* Merge partial states by key; emits in the order of the keys' hashes. */
     FOLD_SORT,      /* All rows, ordered by `ranking->keys`. */
     FOLD_RANK,      /* The best rows of each partition, ordered by partition, then keys. */
@@ -138,7 +138,7 @@ struct fold {
     uint32_t query; /* As in struct pipeline. */
     struct text queries;
     enum fold_kind kind;
-    struct schema input; /* Of each input's edge (FOLD_JOIN: of input 0). */
+    struct schema input; /* Of each input's exchange (FOLD_JOIN: of input 0). */
     struct schema right; /* FOLD_JOIN: of input 1. */
     struct schema output;
     uint32_t input_count; /* Pipelines that feed it, numbered 0.. by target_input. */
@@ -150,11 +150,11 @@ struct fold {
     const struct ranking *ranking;
     uint64_t offset;    /* Rows to leave out at the start, */
     uint64_t limit;     /* and how many to emit then; UINT64_MAX: all. */
-    uint32_t side_keys; /* FOLD_COLLECT used as side table: its join keys are the first columns. */
-    bool is_side;
-    bool is_sieve; /* Of a side table: it is only asked whether a key may be in it. */
-    const struct twin_set *twin_sets; /* Of a side table: all that are asked for. */
-    uint32_t twin_set_count;
+    uint32_t side_keys; /* FOLD_COLLECT used as build side: its join keys are the first columns. */
+    bool is_build_side;
+    bool is_bloom; /* Of a build side: it is only asked whether a key may be in it. */
+    const struct duplicate_set *duplicate_sets; /* Of a build side: all that are asked for. */
+    uint32_t duplicate_set_count;
     bool is_scalar;    /* At most one row is allowed. */
     uint32_t phase;    /* Complete after this phase. */
     const char *label; /* For people: "aggregate by id, title". */

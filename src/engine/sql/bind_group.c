@@ -52,11 +52,11 @@ static status column_expr(struct binder *binder, uint32_t column, const struct e
 }
 
 /* A new number for what has the name and type of `column`. */
-static status column_twin(struct binder *binder, uint32_t column, uint32_t *out_twin,
-                          struct error *err)
+static status column_duplicate(struct binder *binder, uint32_t column, uint32_t *out_duplicate,
+                               struct error *err)
 {
     struct relation_column known = binder->catalog->columns[column];
-    return binder_new_column(binder, known.name, known.type, out_twin, err);
+    return binder_new_column(binder, known.name, known.type, out_duplicate, err);
 }
 
 static status list_add_column(struct binder *binder, struct column_list *list, uint32_t from,
@@ -174,7 +174,7 @@ static status first_step(struct binder *binder, const struct group *group, struc
     const struct expr *distinct;
     TRY(parts_init(binder, group, &inner, err));
     for (uint32_t i = 0; i < group->key_count; i++) {
-        TRY(column_twin(binder, group->key_columns[i], &column, err));
+        TRY(column_duplicate(binder, group->key_columns[i], &column, err));
         list_add(&inner.keys, group->keys[i], column);
         TRY(list_add_column(binder, &outer->keys, column, group->key_columns[i], err));
     }
@@ -187,7 +187,7 @@ static status first_step(struct binder *binder, const struct group *group, struc
         struct relation_aggregate whole = part;
         whole.input = distinct;
         if (!part.distinct) {
-            TRY(column_twin(binder, part.column, &part.column, err));
+            TRY(column_duplicate(binder, part.column, &part.column, err));
             parts_add(&inner, part);
             TRY(column_expr(binder, part.column, &whole.input, err));
             bool merges = merge_of(part.kind, &whole.kind);
@@ -208,7 +208,7 @@ static status counts_of_nothing(struct binder *binder, const struct group *group
     for (uint32_t i = 0; i < outer->aggregate_count; i++) {
         const struct relation_aggregate *written = &group->aggregation->items[i];
         const struct expr *args[2];
-        TRY(column_twin(binder, written->column, &outer->aggregates[i].column, err));
+        TRY(column_duplicate(binder, written->column, &outer->aggregates[i].column, err));
         TRY(column_expr(binder, outer->aggregates[i].column, &args[0], err));
         if (outer->aggregates[i].kind == AGGREGATE_SUM && !written->distinct) {
             args[1] = expr_constant(binder->arena, zero, TYPE(INT));
@@ -296,7 +296,7 @@ static status way(struct binder *binder, const struct group *group, struct share
     input->column_count = shared->relation->column_count;
     TRY(list_init(binder, &list, group->key_count + all->count, err));
     for (uint32_t i = 0; i < group->key_count; i++) {
-        TRY(column_twin(binder, group->key_columns[i], &key_columns[i], err));
+        TRY(column_duplicate(binder, group->key_columns[i], &key_columns[i], err));
         TRY(list_add_column(binder, &list, key_columns[i], key_columns[i], err));
     }
     for (uint32_t i = 0; i < all->count; i++) {
@@ -305,7 +305,7 @@ static status way(struct binder *binder, const struct group *group, struct share
         const struct expr *none =
             expr_constant(binder->arena, (struct value){.is_null = true}, type);
         if (none == NULL) return binder_memory(err);
-        TRY(column_twin(binder, item.column, &item.column, err));
+        TRY(column_duplicate(binder, item.column, &item.column, err));
         if (item.distinct != distinct) {
             list_add(&list, none, item.column);
             continue;
@@ -329,7 +329,7 @@ static status unite(struct binder *binder, struct relation *first, struct relati
     inputs[0] = first;
     inputs[1] = second;
     for (uint32_t i = 0; i < first->column_count; i++) {
-        TRY(column_twin(binder, first->columns[i], &columns[i], err));
+        TRY(column_duplicate(binder, first->columns[i], &columns[i], err));
     }
     relation->inputs = inputs;
     relation->input_count = 2;

@@ -1,4 +1,4 @@
-/* compile.c - parse, bind, plan: the life of a question before any data is read. */
+/* compile.c - parse, bind, plan: the incarnation of a question before any data is read. */
 #include "engine/sql/compile.h"
 
 #include <stdio.h>
@@ -99,7 +99,7 @@ status compile_queries(const struct compile_input *input, struct arena *arena,
 {
     struct catalog catalog = {.arena = arena,
                               .sizes_known = input->measure != NULL,
-                              .side_table_limit = input->side_table_limit};
+                              .broadcast_limit = input->broadcast_limit};
     struct sql_source *tables_source = arena_new(arena, struct sql_source);
     struct query_source *sources = arena_array(arena, struct query_source, input->query_count + 1);
     struct bound_query *bound = arena_array(arena, struct bound_query, input->query_count + 1);

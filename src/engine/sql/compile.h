@@ -34,12 +34,12 @@ struct compile_input {
     status (*measure)(void *context, const struct table *table, uint64_t *out_bytes,
                       struct error *err);
     void *context;
-    uint64_t side_table_limit; /* Estimated bytes; a join's larger side goes by shards; 0: never. */
+    uint64_t broadcast_limit; /* Estimated bytes; a join's larger side goes by shards; 0: never. */
 };
 
-/* What one process and a cluster use unless they are told otherwise; the plan, and so the books,
+/* What one process and a cluster use unless they are told otherwise; the plan, and so the audit,
  * depend on it. */
-#define COMPILE_SIDE_TABLE_LIMIT ((uint64_t)256 << 20)
+#define COMPILE_BROADCAST_LIMIT ((uint64_t)256 << 20)
 
 MUST_USE status compile_queries(const struct compile_input *input, struct arena *arena,
                                 struct plan **out_plan, struct error *err);

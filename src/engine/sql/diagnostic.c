@@ -127,9 +127,9 @@ static void put_line(struct writer *writer, const struct place *place)
 
     char number[16];
     int number_size = snprintf(number, sizeof number, "%u", (unsigned)place->line_number);
-    char edge[32];
-    (void)snprintf(edge, sizeof edge, "\n  %s | ", number); /* Fits: ten digits at most. */
-    put(writer, edge, strlen(edge));
+    char margin[32];
+    (void)snprintf(margin, sizeof margin, "\n  %s | ", number); /* Fits: ten digits at most. */
+    put(writer, margin, strlen(margin));
     uint32_t column = 0;
     for (uint32_t position = 0; position < place->line.size && column <= last; column++) {
         struct text character = next_character(place->line, &position);
@@ -140,8 +140,8 @@ static void put_line(struct writer *writer, const struct place *place)
         put(writer, character.bytes, character.size);
         if (column < place->column) indent[indent_size++] = *character.bytes == '\t' ? '\t' : ' ';
     }
-    (void)snprintf(edge, sizeof edge, "\n  %*s | ", number_size, ""); /* Fits, as above. */
-    put(writer, edge, strlen(edge));
+    (void)snprintf(margin, sizeof margin, "\n  %*s | ", number_size, ""); /* Fits, as above. */
+    put(writer, margin, strlen(margin));
     put(writer, indent, indent_size);
     put(writer, "^", 1);
 }

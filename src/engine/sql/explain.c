@@ -36,9 +36,9 @@ static void put_expr(const struct expr *expr, const struct schema *input, struct
     }
 }
 
-/* What goes over a pipeline's edge: "(country TEXT, state of sum(budget))". How an aggregate's
+/* What goes over a pipeline's exchange: "(country TEXT, state of sum(budget))". How an aggregate's
  * partial state is cut into columns says nothing to people. */
-static void put_edge(const struct pipeline *pipeline, struct buf *out)
+static void put_exchange(const struct pipeline *pipeline, struct buf *out)
 {
     const struct schema *schema = &pipeline->output;
     const struct op *last = pipeline->op_count == 0 ? NULL : &pipeline->ops[pipeline->op_count - 1];
@@ -148,10 +148,10 @@ static void put_probe(const struct plan *plan, const struct op *op, const struct
                            [PROBE_SEMI] = "semi-join",
                            [PROBE_ROW] = "find the row of",
                            [PROBE_FETCH] = "fetch the row of"};
-    if (side->is_sieve) {
-        buf_format(out, "sift by side table #%" PRIu32 " (built from ", op->side);
+    if (side->is_bloom) {
+        buf_format(out, "Bloom filter of build side #%" PRIu32 " (built from ", op->side);
     } else {
-        buf_format(out, "%s side table #%" PRIu32 " (built from ", verbs[op->probe], op->side);
+        buf_format(out, "%s build side #%" PRIu32 " (built from ", verbs[op->probe], op->side);
     }
     put_origins(plan, op->side, out);
     buf_put_u8(out, ')');
@@ -164,7 +164,7 @@ static void put_probe(const struct plan *plan, const struct op *op, const struct
     }
     if (op->probe != PROBE_ROW) return;
     buf_put_string(out, ", one for each ");
-    put_name_list(&side->output, op->twins.columns, op->twins.count, out);
+    put_name_list(&side->output, op->duplicates.columns, op->duplicates.count, out);
 }
 
 /* "title" or "budget * 2 AS doubled". */
@@ -269,7 +269,7 @@ static const char *shard_words(const struct fold *fold)
     return by_key || fold->partitioned ? "sharded" : "one shard";
 }
 
-/* "result of q3, side table keyed by id". */
+/* "result of q3, build side keyed by id". */
 static void put_uses(const struct plan *plan, const struct fold *fold, struct buf *out)
 {
     size_t start = out->size;
@@ -278,10 +278,10 @@ static void put_uses(const struct plan *plan, const struct fold *fold, struct bu
         buf_format(out, "%sresult of %.*s", out->size > start ? ", " : "",
                    TEXT_ARGS(plan->queries[i].name));
     }
-    if (fold->is_side) {
+    if (fold->is_build_side) {
         buf_format(out, "%sside table", out->size > start ? ", " : "");
         if (fold->side_keys > 0) {
-            buf_put_string(out, fold->is_sieve ? ", a sieve of " : " keyed by ");
+            buf_put_string(out, fold->is_bloom ? ", a Bloom filter of " : " keyed by ");
             put_name_list(&fold->output, NULL, fold->side_keys, out);
         }
     }
@@ -355,7 +355,7 @@ static void draw_pipeline(struct drawing *drawing, const struct pipeline *pipeli
         buf_format(line, " input %" PRIu32, pipeline->target_input);
     }
     buf_put_string(line, ": ");
-    put_edge(pipeline, line);
+    put_exchange(pipeline, line);
     line_end(drawing);
     drawing->depth--;
 }
@@ -532,9 +532,9 @@ static void json_folds(const struct plan *plan, struct buf *words, struct buf *o
         json_words(words, out);
         buf_format(out,
                    ",\"keys\":%" PRIu32
-                   ",\"sharded\":%s,\"side_table\":%s,\"scalar\":%s,\"used_as\":",
+                   ",\"sharded\":%s,\"build_side\":%s,\"scalar\":%s,\"used_as\":",
                    fold->key_count, shard_words(fold)[0] == 's' ? "true" : "false",
-                   fold->is_side ? "true" : "false", fold->is_scalar ? "true" : "false");
+                   fold->is_build_side ? "true" : "false", fold->is_scalar ? "true" : "false");
         put_uses(plan, fold, words);
         json_words(words, out);
         buf_put_string(out, ",\"columns\":");
@@ -649,14 +649,14 @@ static void dot_scalar(const struct expr *expr, void *context)
     if (expr->kind == EXPR_SCALAR) dot_use(context, expr->fold);
 }
 
-static void dot_edges(const struct plan *plan, struct buf *words, struct buf *out)
+static void dot_exchanges(const struct plan *plan, struct buf *words, struct buf *out)
 {
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &plan->pipelines[i];
         buf_format(out, "  %s%" PRIu32 " -> pipeline%" PRIu32 ";\n",
                    pipeline->source_kind == SOURCE_SCAN ? "scan" : "fold", pipeline->source,
                    pipeline->id);
-        put_edge(pipeline, words);
+        put_exchange(pipeline, words);
         buf_format(out, "  pipeline%" PRIu32 " -> fold%" PRIu32 " [label=", pipeline->id,
                    pipeline->target);
         dot_words(words, out);
@@ -683,7 +683,7 @@ void explain_dot(const struct plan *plan, struct buf *out)
         dot_nodes(plan, phase, &words, out);
         buf_put_string(out, "  }\n");
     }
-    dot_edges(plan, &words, out);
+    dot_exchanges(plan, &words, out);
     buf_put_string(out, "}\n");
     buf_done(&words);
 }

@@ -1,9 +1,9 @@
 /* plan_bloom.c - of a join by shards, the larger side sends only rows that may have a partner.
  *
  * The hashes of the smaller side's keys are collected beside the rows themselves, and every map of
- * the larger side gets them as a sieve: some bits per key, which let through every row that has a
- * partner and few others. So the larger side waits for the smaller one, and most of it is neither
- * sent nor kept. Which rows get through is a function of the keys alone.
+ * the larger side gets them as a Bloom filter: some bits per key, which let through every row that
+ * has a partner and few others. So the larger side waits for the smaller one, and most of it is
+ * neither sent nor kept. Which rows get through is a function of the keys alone.
  */
 #include "engine/sql/bind_expr.h"
 #include "engine/sql/plan_builder.h"
@@ -11,7 +11,7 @@
 /* What a row of the smaller side costs everybody who maps. */
 static const double HASH_BYTES = 8;
 /* How much smaller it must be: of a side that has partners for all, nothing would be left out. */
-static const double SIEVE_SHARE = 0.5;
+static const double BLOOM_SHARE = 0.5;
 
 /* Whether what the stream comes from, by whatever way, is the table. */
 static status reads_table(const struct planner *planner, const struct stream *stream,
@@ -37,8 +37,8 @@ static status is_worth_it(const struct planner *planner, const struct stream *sm
                           const struct stream *large, uint32_t key_count, bool *out_worth_it,
                           struct error *err)
 {
-    *out_worth_it = key_count > 0 && small->rows <= large->rows * SIEVE_SHARE &&
-                    small->rows * HASH_BYTES <= (double)planner->catalog->side_table_limit;
+    *out_worth_it = key_count > 0 && small->rows <= large->rows * BLOOM_SHARE &&
+                    small->rows * HASH_BYTES <= (double)planner->catalog->broadcast_limit;
     if (!*out_worth_it || large->source_kind == SOURCE_FOLD) return STATUS_OK;
     /* A table that both come from would be read twice. */
     bool reads = false;
@@ -78,31 +78,31 @@ static status add_hash(struct planner *planner, const struct stream *stream, uin
 }
 
 /* The stream itself goes on as it is. */
-static status collect_sieve(struct planner *planner, struct stream stream, uint32_t key_count,
+static status collect_bloom(struct planner *planner, struct stream stream, uint32_t key_count,
                             struct side *out_side, struct error *err)
 {
     struct projection projection;
     TRY(projection_init(planner, &projection, 1, err));
     TRY(add_hash(planner, &stream, key_count, &projection, err));
     TRY(stream_project(planner, &stream, &projection, err));
-    TRY(stream_collect(planner, &stream, "build sieve", err));
+    TRY(stream_collect(planner, &stream, "build Bloom filter", err));
     struct fold *fold = &planner->folds[stream.source];
-    fold->is_side = true;
-    fold->is_sieve = true;
+    fold->is_build_side = true;
+    fold->is_bloom = true;
     fold->side_keys = 1;
     *out_side = (struct side){
         .fold = stream.source, .columns = stream.columns, .column_count = stream.column_count};
     return STATUS_OK;
 }
 
-status stream_sift(struct planner *planner, const struct stream *small, struct stream *large,
-                   uint32_t key_count, struct error *err)
+status stream_bloom(struct planner *planner, const struct stream *small, struct stream *large,
+                    uint32_t key_count, struct error *err)
 {
     bool worth_it = false;
     TRY(is_worth_it(planner, small, large, key_count, &worth_it, err));
     if (!worth_it) return STATUS_OK;
     struct side side;
-    TRY(collect_sieve(planner, *small, key_count, &side, err));
+    TRY(collect_bloom(planner, *small, key_count, &side, err));
     uint32_t column_count = large->column_count;
     struct projection hashed;
     struct projection bare;

@@ -1,12 +1,12 @@
-/* plan_build_rows.c - aggregates whose keys all come from one side table.
+/* plan_build_rows.c - aggregates whose keys all come from one build side.
  *
  *     SELECT p.id, p.url, avg(c.score) FROM comments c JOIN posts p ON ... GROUP BY p.id, p.url
  *
- * The keys of such a group are those of the side table's row, and the row has a number that is the
+ * The keys of such a group are those of the build side's row, and the row has a number that is the
  * same wherever the table is copied to. So the rows of the large side are grouped by that number,
  * which costs neither hashing nor comparing nor sending texts. Two rows may have the same keys: the
- * side table finds that out once, and names the first one for both. Whoever reads the results
- * begins with fetching the keys from the side table, once per group.
+ * build side finds that out once, and names the first one for both. Whoever reads the results
+ * begins with fetching the keys from the build side, once per group.
  */
 #include "engine/base/assert.h"
 #include "engine/sql/bind_expr.h"
@@ -16,7 +16,7 @@
 struct join_below {
     const struct op *probe;
     const struct op *project;
-    uint32_t own_count; /* Columns of the join's output that are not the side table's. */
+    uint32_t own_count; /* Columns of the join's output that are not the build side's. */
 };
 
 struct side_search {
@@ -44,7 +44,7 @@ static bool find_join(const struct planner *planner, const struct stream *stream
     return true;
 }
 
-/* All keys are columns of the side table, nothing else is, and a number is shorter than the keys.
+/* All keys are columns of the build side, nothing else is, and a number is shorter than the keys.
  * Not for doubles: a group gives the one form of those that are equal, and a row its own. */
 static bool is_shorter(const struct join_below *join, uint32_t key_count)
 {
@@ -63,9 +63,10 @@ static bool is_shorter(const struct join_below *join, uint32_t key_count)
     return !search.found && (has_text || key_count > 1);
 }
 
-/* The keys as columns of the side table, ascending: which is the first key does not matter here. */
-static status key_twins(struct planner *planner, const struct join_below *join, uint32_t key_count,
-                        struct twin_set *out_twins, struct error *err)
+/* The keys as columns of the build side, ascending: which is the first key does not matter here. */
+static status key_duplicates(struct planner *planner, const struct join_below *join,
+                             uint32_t key_count, struct duplicate_set *out_duplicates,
+                             struct error *err)
 {
     uint32_t *columns = arena_array(planner->arena, uint32_t, key_count + 1);
     if (columns == NULL) return binder_memory(err);
@@ -78,7 +79,7 @@ static status key_twins(struct planner *planner, const struct join_below *join, 
         }
         columns[place] = column;
     }
-    *out_twins = (struct twin_set){.columns = columns, .count = key_count};
+    *out_duplicates = (struct duplicate_set){.columns = columns, .count = key_count};
     return STATUS_OK;
 }
 
@@ -106,7 +107,7 @@ static status narrow_join(struct planner *planner, struct stream *stream,
     }
     struct op probe = *join->probe;
     probe.probe = PROBE_ROW;
-    TRY(key_twins(planner, join, key_count, &probe.twins, err));
+    TRY(key_duplicates(planner, join, key_count, &probe.duplicates, err));
     probe.output = (struct schema){.fields = found, .count = join->own_count + 1};
     struct op project = {.kind = OP_PROJECT,
                          .output = {.fields = fields, .count = input_count + 1},
@@ -222,9 +223,9 @@ status stream_aggregate_by_row(struct planner *planner, struct stream *stream,
     return STATUS_OK;
 }
 
-/* ---- twins ---- */
+/* ---- duplicates ---- */
 
-bool twin_set_equal(const struct twin_set *a, const struct twin_set *b)
+bool duplicate_set_equal(const struct duplicate_set *a, const struct duplicate_set *b)
 {
     if (a->count != b->count) return false;
     for (uint32_t i = 0; i < a->count; i++) {
@@ -234,26 +235,27 @@ bool twin_set_equal(const struct twin_set *a, const struct twin_set *b)
 }
 
 /* The set's number among those of the fold, which has it then. */
-static status twin_set_number(struct planner *planner, struct fold *fold,
-                              const struct twin_set *set, uint32_t *out_number, struct error *err)
+static status duplicate_set_number(struct planner *planner, struct fold *fold,
+                                   const struct duplicate_set *set, uint32_t *out_number,
+                                   struct error *err)
 {
-    uint32_t count = fold->twin_set_count;
+    uint32_t count = fold->duplicate_set_count;
     for (uint32_t i = 0; i < count; i++) {
-        if (!twin_set_equal(&fold->twin_sets[i], set)) continue;
+        if (!duplicate_set_equal(&fold->duplicate_sets[i], set)) continue;
         *out_number = i;
         return STATUS_OK;
     }
-    struct twin_set *sets = arena_array(planner->arena, struct twin_set, count + 1);
+    struct duplicate_set *sets = arena_array(planner->arena, struct duplicate_set, count + 1);
     if (sets == NULL) return binder_memory(err);
-    if (count > 0) memcpy(sets, fold->twin_sets, count * sizeof *sets);
+    if (count > 0) memcpy(sets, fold->duplicate_sets, count * sizeof *sets);
     sets[count] = *set;
-    fold->twin_sets = sets;
-    fold->twin_set_count = count + 1;
+    fold->duplicate_sets = sets;
+    fold->duplicate_set_count = count + 1;
     *out_number = count;
     return STATUS_OK;
 }
 
-status planner_number_twins(struct planner *planner, struct error *err)
+status planner_number_duplicates(struct planner *planner, struct error *err)
 {
     for (uint32_t i = 0; i < planner->pipeline_count; i++) {
         struct pipeline *pipeline = &planner->pipelines[i];
@@ -263,8 +265,8 @@ status planner_number_twins(struct planner *planner, struct error *err)
             struct op *ops = arena_array(planner->arena, struct op, pipeline->op_count);
             if (ops == NULL) return binder_memory(err);
             memcpy(ops, pipeline->ops, pipeline->op_count * sizeof *ops);
-            TRY(twin_set_number(planner, &planner->folds[op->side], &op->twins, &ops[j].twin_set,
-                                err));
+            TRY(duplicate_set_number(planner, &planner->folds[op->side], &op->duplicates,
+                                     &ops[j].duplicate_set, err));
             pipeline->ops = ops;
         }
     }

@@ -40,7 +40,7 @@ struct planner {
     bool order_is_free;     /* Whatever comes of what is being lowered, its order is not seen. */
 };
 
-/* A side table, as a probe sees it. */
+/* A build side, as a probe sees it. */
 struct side {
     uint32_t fold;
     const uint32_t *columns;
@@ -123,22 +123,22 @@ MUST_USE status stream_fold_join(struct planner *planner, struct stream *left, s
                                  struct fold_join join, struct stream *out_stream,
                                  struct error *err);
 
-/* In plan_side_rows.c: the same as stream_aggregate, by way of rows of a side table, where that is
+/* In plan_side_rows.c: the same as stream_aggregate, by way of rows of a build side, where that is
  * shorter; *out_done tells. */
 MUST_USE status stream_aggregate_by_row(struct planner *planner, struct stream *stream,
                                         const struct relation *relation,
                                         const struct grouping *grouping, bool *out_done,
                                         struct error *err);
 
-/* In plan_sieve.c: of a join by shards, whose keys are the first columns of both. If that is worth
+/* In plan_bloom.c: of a join by shards, whose keys are the first columns of both. If that is worth
  * it, rows of the larger side that have no partner in the smaller one are dropped where they are;
  * a few of them may get through. */
-MUST_USE status stream_sift(struct planner *planner, const struct stream *small,
-                            struct stream *large, uint32_t key_count, struct error *err);
+MUST_USE status stream_bloom(struct planner *planner, const struct stream *small,
+                             struct stream *large, uint32_t key_count, struct error *err);
 
-bool twin_set_equal(const struct twin_set *a, const struct twin_set *b);
-/* When all pipelines are known: tells the side tables which twins are asked for. */
-MUST_USE status planner_number_twins(struct planner *planner, struct error *err);
+bool duplicate_set_equal(const struct duplicate_set *a, const struct duplicate_set *b);
+/* When all pipelines are known: tells the build sides which duplicates are asked for. */
+MUST_USE status planner_number_duplicates(struct planner *planner, struct error *err);
 
 /* What the modules of the builder share. */
 struct schema stream_schema(const struct planner *planner, const struct stream *stream);

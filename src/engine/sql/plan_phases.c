@@ -1,6 +1,6 @@
 /* plan_phases.c - the last step of planning: phases, scans, and the plan itself.
  *
- * A pipeline over a table runs one phase after the folds it uses as side tables or scalars. All
+ * A pipeline over a table runs one phase after the folds it uses as build sides or scalars. All
  * pipelines over one table in one phase share a scan. Folds were made in the order of their
  * dependencies, so one walk finds every phase.
  */

@@ -185,7 +185,7 @@ static bool share_probe(struct chain *chain, const struct op *first, const struc
 {
     if (first->side != second->side || first->key_count != second->key_count ||
         first->keep_unmatched != second->keep_unmatched || first->probe != second->probe ||
-        !twin_set_equal(&first->twins, &second->twins) ||
+        !duplicate_set_equal(&first->duplicates, &second->duplicates) ||
         !same_columns(chain, first->key_columns, second->key_columns, first->key_count)) {
         return false;
     }
@@ -468,8 +468,8 @@ static bool same_fold(const struct sharing *sharing, struct chain *chain, const 
     if (first->input_count != second->input_count || first->key_count != second->key_count ||
         first->inner != second->inner || first->partitioned != second->partitioned ||
         first->offset != second->offset || first->limit != second->limit ||
-        first->side_keys != second->side_keys || first->is_side != second->is_side ||
-        first->is_sieve != second->is_sieve || first->is_scalar != second->is_scalar) {
+        first->side_keys != second->side_keys || first->is_build_side != second->is_build_side ||
+        first->is_bloom != second->is_bloom || first->is_scalar != second->is_scalar) {
         return false;
     }
     for (uint32_t i = 0; i < first->input_count; i++) {

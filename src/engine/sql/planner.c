@@ -219,11 +219,11 @@ static status keys_first(struct planner *planner, struct stream *stream,
     return stream_project(planner, stream, &projection, err);
 }
 
-/* Ends `stream` as a side table: keys first, then the needed columns that are not keys themselves.
+/* Ends `stream` as a build side: keys first, then the needed columns that are not keys themselves.
  */
-static status build_side(struct planner *planner, struct stream *stream,
-                         const struct expr *const *keys, uint32_t key_count, const bool *needed,
-                         struct side *out_side, struct error *err)
+static status plan_build_side(struct planner *planner, struct stream *stream,
+                              const struct expr *const *keys, uint32_t key_count,
+                              const bool *needed, struct side *out_side, struct error *err)
 {
     if (stream->late_count > 0) {
         /* Collect what the waiting conditions and the rest need, then filter that. */
@@ -243,9 +243,9 @@ static status build_side(struct planner *planner, struct stream *stream,
         TRY(stream_settle(planner, stream, err));
     }
     TRY(keys_first(planner, stream, keys, key_count, needed, err));
-    TRY(stream_collect(planner, stream, "build side table", err));
+    TRY(stream_collect(planner, stream, "build side", err));
     struct fold *fold = &planner->folds[stream->source];
-    fold->is_side = true;
+    fold->is_build_side = true;
     fold->side_keys = key_count;
     *out_side = (struct side){
         .fold = stream->source,
@@ -296,7 +296,8 @@ static status join_in_fold(struct planner *planner, struct join_sides *sides, co
 {
     struct side side;
     uint32_t *positions = NULL;
-    TRY(build_side(planner, &sides->left, sides->left_keys, sides->key_count, needed, &side, err));
+    TRY(plan_build_side(planner, &sides->left, sides->left_keys, sides->key_count, needed, &side,
+                        err));
     TRY(stream_settle(planner, &sides->right, err));
     TRY(project_keys(planner, &sides->right, sides->right_keys, sides->key_count, needed,
                      &positions, err));
@@ -343,9 +344,9 @@ static status join_by_shards(struct planner *planner, struct join_sides *sides, 
                    sides->key_count, needed, err));
     /* A row of the preserved side is needed without a partner, too. */
     if (inner) {
-        TRY(stream_sift(planner, second, first, sides->key_count, err));
+        TRY(stream_bloom(planner, second, first, sides->key_count, err));
     } else {
-        TRY(stream_sift(planner, first, second, sides->key_count, err));
+        TRY(stream_bloom(planner, first, second, sides->key_count, err));
     }
     struct fold_join join = {.key_count = sides->key_count,
                              .inner = inner,
@@ -358,7 +359,7 @@ static status join_by_shards(struct planner *planner, struct join_sides *sides, 
 
 static bool is_too_large(const struct planner *planner, const struct stream *built)
 {
-    uint64_t limit = planner->catalog->side_table_limit;
+    uint64_t limit = planner->catalog->broadcast_limit;
     return limit != 0 && planner->catalog->sizes_known && built->rows * ROW_BYTES > (double)limit;
 }
 
@@ -394,8 +395,8 @@ static status lower_join(struct planner *planner, struct relation *relation, con
     struct stream *probing = build_left ? &sides.right : &sides.left;
     struct side side;
     uint32_t *positions = NULL;
-    TRY(build_side(planner, built, build_left ? sides.left_keys : sides.right_keys, sides.key_count,
-                   needed, &side, err));
+    TRY(plan_build_side(planner, built, build_left ? sides.left_keys : sides.right_keys,
+                        sides.key_count, needed, &side, err));
     TRY(stream_settle(planner, probing, err));
     TRY(project_keys(planner, probing, build_left ? sides.right_keys : sides.left_keys,
                      sides.key_count, needed, &positions, err));
@@ -675,7 +676,7 @@ static status plan_query(struct planner *planner, const struct bound_query *quer
     TRY(lower_all(planner, relation, &stream, err));
     /* An ordering fold is the result itself; anything else is collected. */
     bool is_result = stream.source_kind == SOURCE_FOLD && stream.op_count == 0 &&
-                     !planner->folds[stream.source].is_side &&
+                     !planner->folds[stream.source].is_build_side &&
                      planner->folds[stream.source].kind != FOLD_AGGREGATE &&
                      planner->folds[stream.source].kind != FOLD_JOIN;
     for (uint32_t i = 0; is_result && i < query->visible_count; i++) {
@@ -724,6 +725,6 @@ status plan_build(struct catalog *catalog, const struct bound_query *queries, ui
     }
     TRY(planner_simplify(&planner, err));
     TRY(planner_share(&planner, planned, query_count, err));
-    TRY(planner_number_twins(&planner, err));
+    TRY(planner_number_duplicates(&planner, err));
     return planner_finish(&planner, planned, query_count, out_plan, err);
 }

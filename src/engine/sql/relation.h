@@ -100,8 +100,8 @@ struct catalog_parameter {
 struct catalog {
     struct arena *arena;
     struct table *tables;
-    bool sizes_known;          /* table_bytes says something. */
-    uint64_t side_table_limit; /* A larger side is not copied; 0: any is. */
+    bool sizes_known;         /* table_bytes says something. */
+    uint64_t broadcast_limit; /* A larger side is not copied; 0: any is. */
     uint64_t *table_bytes; /* Size of each table's files, for choosing what to build; 0: unknown. */
     uint32_t table_count;
     struct relation_column *columns;

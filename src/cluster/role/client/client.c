@@ -18,7 +18,7 @@ enum {
     VIEW_PERIOD_MS = 20, /* Between two questions for the view, at least. */
     LEAVE_MS = 3000,
     LEAVE_WELL_MS = 10000,
-    DELETE_TRIES = 4, /* Without an answer in hand; then the leases clean up. */
+    DELETE_TRIES = 4, /* Without an answer in flight; then the leases clean up. */
     DEFAULT_SLOT_WAIT_MS = 1000
 };
 
@@ -260,7 +260,7 @@ static void job_delete(struct client *client, struct effects *effects)
 static void delete_replied(struct client *client, const struct api_reply *reply,
                            struct effects *effects)
 {
-    /* With an answer in hand there is time to clean up; a lease does it in the end. */
+    /* With an answer in flight there is time to clean up; a lease does it in the end. */
     uint64_t since_ms = client->now_ms - client->leaving_since_ms;
     bool is_given_up = client->outcome.code == STATUS_OK ? since_ms >= client->config.retry_for_ms
                                                          : client->delete_count >= DELETE_TRIES;
@@ -403,7 +403,7 @@ void client_step(struct client *client, struct client_event *event, struct effec
     if (client->stage != STAGE_ENDED) progress_tell(client, effects);
 }
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 status client_create(const struct client_config *config, struct client **out, struct error *err)
 {

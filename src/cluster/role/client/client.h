@@ -14,7 +14,7 @@
 #include "cluster/role/event.h"
 #include "cluster/wire/api.h"
 
-/* A chunk that an earlier life of this client has sent, from its journal. */
+/* A chunk that an earlier incarnation of this client has sent, from its journal. */
 struct client_sent_chunk {
     uint32_t scan;
     uint64_t number;
@@ -41,8 +41,8 @@ struct client_config {
 
 struct client;
 
-/* What the configuration points to is borrowed for the client's life. STATUS_LIMIT: the plan has
- * more scans than a gateway can report on. */
+/* What the configuration points to is borrowed for the client's incarnation. STATUS_LIMIT: the plan
+ * has more scans than a gateway can report on. */
 MUST_USE status client_create(const struct client_config *config, struct client **out,
                               struct error *err);
 void client_destroy(struct client *client);

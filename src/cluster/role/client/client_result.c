@@ -1,4 +1,4 @@
-/* client_result.c - answers, page by page and query by query, then the workers' books.
+/* client_result.c - answers, page by page and query by query, then the workers' audit.
  *
  * A batch has the same number and bytes whenever and wherever it is asked for, so a download goes
  * on at the first number that is missing, at any gateway, also after the whole job had to be done
@@ -23,8 +23,8 @@ static uint32_t query_next(const struct client *client)
 
 bool client_results_complete(const struct client *client)
 {
-    return query_next(client) == client->config.plan->query_count && client->has_book_total &&
-           client->books_next == client->book_total;
+    return query_next(client) == client->config.plan->query_count && client->has_audit_total &&
+           client->audit_next == client->audit_total;
 }
 
 static void leave_internal(struct client *client, const char *what, uint64_t now, uint64_t before)
@@ -49,15 +49,15 @@ void client_results_view(struct client *client, const struct job_view *view)
         }
         if (query < plan->query_count) client->queries[query].is_ready = seen->done;
     }
-    client->books_are_ready = view->state == JOB_DONE;
-    if (!client->books_are_ready) return;
-    if (client->books_next > 0 && client->book_total != view->worker_count) {
+    client->audit_are_ready = view->state == JOB_DONE;
+    if (!client->audit_are_ready) return;
+    if (client->audit_next > 0 && client->audit_total != view->worker_count) {
         leave_internal(client, "the number of workers has changed", view->worker_count,
-                       client->book_total);
+                       client->audit_total);
         return;
     }
-    client->has_book_total = true;
-    client->book_total = view->worker_count;
+    client->has_audit_total = true;
+    client->audit_total = view->worker_count;
 }
 
 void client_results_forget(struct client *client)
@@ -65,7 +65,7 @@ void client_results_forget(struct client *client)
     for (uint32_t i = 0; i < client->config.plan->query_count; i++) {
         client->queries[i].is_ready = false;
     }
-    client->books_are_ready = false;
+    client->audit_are_ready = false;
 }
 
 void client_results_drive(struct client *client, struct effects *effects)
@@ -79,10 +79,10 @@ void client_results_drive(struct client *client, struct effects *effects)
         struct effect *effect = client_call_make(client, API_GET_RESULT, query, effects);
         effect->request.query = plan->queries[query].name;
         effect->request.number = client->queries[query].next;
-    } else if (client->books_are_ready && client->books_next < client->book_total) {
+    } else if (client->audit_are_ready && client->audit_next < client->audit_total) {
         struct effect *effect = client_call_make(client, API_GET_RESULT, query, effects);
-        effect->request.query = TEXT_LITERAL(API_BOOKS);
-        effect->request.number = client->books_next;
+        effect->request.query = TEXT_LITERAL(API_AUDIT);
+        effect->request.number = client->audit_next;
     }
 }
 
@@ -92,7 +92,7 @@ static void result_not_ready(struct client *client, uint32_t query)
     if (query < client->config.plan->query_count) {
         client->queries[query].is_ready = false;
     } else {
-        client->books_are_ready = false;
+        client->audit_are_ready = false;
     }
 }
 
@@ -124,16 +124,16 @@ static void page_take(struct client *client, uint32_t number, const struct resul
     if (page->batch_count == 0 && !query->is_complete) result_not_ready(client, number);
 }
 
-static void books_take(struct client *client, const struct result_page *page,
+static void audit_take(struct client *client, const struct result_page *page,
                        struct effects *effects)
 {
     if (page->batch_count != 1) {
         result_not_ready(client, client->config.plan->query_count);
         return;
     }
-    struct effect *effect = effects_add(effects, EFFECT_BOOKS);
-    effect->number = client->books_next++;
-    effect->count = client->book_total;
+    struct effect *effect = effects_add(effects, EFFECT_AUDIT);
+    effect->number = client->audit_next++;
+    effect->count = client->audit_total;
     buf_put_text(&effect->bytes, page->batches[0].bytes);
     if (effect->bytes.failed) effects->failed = true;
 }
@@ -169,6 +169,6 @@ void client_result_replied(struct client *client, const struct client_call *call
     if (call->index < client->config.plan->query_count) {
         page_take(client, call->index, &page, effects);
     } else {
-        books_take(client, &page, effects);
+        audit_take(client, &page, effects);
     }
 }

@@ -14,7 +14,7 @@
 
 #include "engine/base/assert.h"
 
-enum { FIRST_NOTES = 64, END_WAIT_FIRST_MS = 2000, END_WAIT_MAX_MS = 30000, WANTS_FIRST = 16 };
+enum { FIRST_NOTES = 64, END_WAIT_FIRST_MS = 2000, END_WAIT_MAX_MS = 30000, REREQUESTS_FIRST = 16 };
 enum { REFUSED_WAIT_MS = 1000 };
 
 /* What was sent again is not sent once more for so long: several workers miss the same chunk, and
@@ -51,12 +51,12 @@ void client_scans_done(struct client *client)
     for (uint32_t i = 0; client->slots != NULL && i < client->slot_count; i++) {
         buf_done(&client->slots[i].body);
     }
-    memory_free(NULL, client->wants, sizeof *client->wants * client->want_capacity);
+    memory_free(NULL, client->rerequests, sizeof *client->rerequests * client->rerequest_capacity);
 }
 
-/* What an earlier life of this client has sent; NULL: not that one. */
-static const struct client_sent_chunk *journal_find(const struct client *client, uint32_t scan,
-                                                    uint64_t number)
+/* What an earlier incarnation of this client has sent; NULL: not that one. */
+static const struct client_sent_chunk *client_journal_find(const struct client *client,
+                                                           uint32_t scan, uint64_t number)
 {
     uint64_t low = 0;
     uint64_t high = client->config.sent_count;
@@ -78,17 +78,17 @@ static bool may_send(const struct client_scan *scan, uint64_t number)
     return scan->is_open && !scan->is_full && number < scan->limit;
 }
 
-static void chunk_want(struct client_scan *scan, uint64_t number)
+static void chunk_rerequest(struct client_scan *scan, uint64_t number)
 {
     struct chunk_note *note = &scan->notes[number];
-    ASSERT((note->flags & (CHUNK_HELD | CHUNK_WANTED)) == 0);
-    note->flags |= CHUNK_WANTED;
+    ASSERT((note->flags & (CHUNK_HELD | CHUNK_REREQUESTED)) == 0);
+    note->flags |= CHUNK_REREQUESTED;
     if (scan->wanted_count++ == 0 || number < scan->wanted_from) scan->wanted_from = number;
 }
 
-static void chunk_unwant(struct client_scan *scan, uint64_t number)
+static void chunk_forget_rerequest(struct client_scan *scan, uint64_t number)
 {
-    scan->notes[number].flags &= ~(uint32_t)CHUNK_WANTED;
+    scan->notes[number].flags &= ~(uint32_t)CHUNK_REREQUESTED;
     scan->wanted_count--;
 }
 
@@ -123,7 +123,7 @@ static void slot_put_back(struct client *client, struct chunk_slot *slot)
     struct client_scan *scan = &client->scans[slot->scan];
     slot_empty(client, slot);
     if (slot->is_again) {
-        chunk_want(scan, slot->number);
+        chunk_rerequest(scan, slot->number);
     } else if (slot->number < scan->fresh_from) {
         scan->fresh_from = slot->number;
     }
@@ -167,12 +167,12 @@ static bool goes_before(bool is_again, uint64_t number, const struct chunk_choic
     return number < other->number;
 }
 
-static void choose_wanted(struct client *client, struct chunk_choice *choice)
+static void choose_rerequested(struct client *client, struct chunk_choice *choice)
 {
     for (uint32_t i = 0; i < client->config.plan->scan_count; i++) {
         struct client_scan *scan = &client->scans[i];
         if (scan->wanted_count == 0) continue;
-        while ((scan->notes[scan->wanted_from].flags & CHUNK_WANTED) == 0) {
+        while ((scan->notes[scan->wanted_from].flags & CHUNK_REREQUESTED) == 0) {
             scan->wanted_from++;
         }
         uint64_t number = scan->wanted_from;
@@ -194,8 +194,9 @@ static void choose_fresh(struct client *client, struct chunk_choice *choice)
         bool is_new = number == scan->read_count;
         if (is_new && (scan->is_counted || scan->is_reading_on)) continue;
         if (!goes_before(false, number, choice)) continue;
-        /* What was sent in an earlier life is only looked at, which needs nobody's leave. */
-        if (!may_send(scan, number) && (!is_new || journal_find(client, i, number) == NULL)) {
+        /* What was sent in an earlier incarnation is only looked at, which needs nobody's leave. */
+        if (!may_send(scan, number) &&
+            (!is_new || client_journal_find(client, i, number) == NULL)) {
             continue;
         }
         *choice = (struct chunk_choice){true, false, i, number};
@@ -206,12 +207,12 @@ static void slots_fill(struct client *client, struct effects *effects)
 {
     for (;;) {
         struct chunk_choice choice = {0};
-        choose_wanted(client, &choice);
+        choose_rerequested(client, &choice);
         if (!choice.is_one) choose_fresh(client, &choice);
         struct chunk_slot *slot = choice.is_one ? slot_make_room(client) : NULL;
         if (slot == NULL) return;
         struct client_scan *scan = &client->scans[choice.scan];
-        if (choice.is_again) chunk_unwant(scan, choice.number);
+        if (choice.is_again) chunk_forget_rerequest(scan, choice.number);
         if (choice.number < scan->read_count) {
             scan->notes[choice.number].flags |= CHUNK_HELD;
         } else {
@@ -237,7 +238,7 @@ static bool chunk_note_first(struct client_scan *scan, const struct client_chunk
         if (!notes_grow(scan)) return false;
         scan->notes[scan->read_count++] =
             (struct chunk_note){.checksum = chunk->checksum, .flags = CHUNK_HELD};
-        scan->sum += lane_hash(chunk->number, chunk->checksum);
+        scan->sum += batch_hash(chunk->number, chunk->checksum);
         scan->is_reading_on = false;
     }
     scan->is_counted = chunk->is_last || chunk->is_none;
@@ -276,7 +277,7 @@ static void chunk_arrived(struct client *client, struct chunk_slot *slot,
         return;
     }
     const struct client_sent_chunk *sent =
-        is_first ? journal_find(client, slot->scan, slot->number) : NULL;
+        is_first ? client_journal_find(client, slot->scan, slot->number) : NULL;
     if (sent == NULL) {
         slot->body = chunk->body;
         chunk->body = (struct buf){0};
@@ -463,31 +464,34 @@ void client_end_replied(struct client *client, const struct client_call *call,
 /* ---- views ---- */
 
 /* Whether this attempt has been seen; if not, it is from now on. */
-static bool want_is_known(struct client *client, const struct view_want *want)
+static bool rerequest_is_known(struct client *client, const struct view_rerequest *rerequest)
 {
-    for (uint32_t i = 0; i < client->want_count; i++) {
-        struct client_want *known = &client->wants[i];
-        if (known->scan != want->want.scan) continue;
-        if (!text_equal(text_of(known->worker), want->worker)) continue;
-        bool is_same = known->attempt == want->want.attempt;
-        known->attempt = want->want.attempt;
+    for (uint32_t i = 0; i < client->rerequest_count; i++) {
+        struct client_rerequest *known = &client->rerequests[i];
+        if (known->scan != rerequest->rerequest.scan) continue;
+        if (!text_equal(text_of(known->worker), rerequest->worker)) continue;
+        bool is_same = known->attempt == rerequest->rerequest.attempt;
+        known->attempt = rerequest->rerequest.attempt;
         return is_same;
     }
-    if (client->want_count == client->want_capacity) {
-        uint32_t capacity = client->want_capacity == 0 ? WANTS_FIRST : client->want_capacity * 2;
-        struct client_want *wants = NULL;
+    if (client->rerequest_count == client->rerequest_capacity) {
+        uint32_t capacity =
+            client->rerequest_capacity == 0 ? REREQUESTS_FIRST : client->rerequest_capacity * 2;
+        struct client_rerequest *rerequests = NULL;
         if (capacity / client->config.plan->scan_count <= MANIFEST_WORKERS_MAX * 2) {
-            wants = memory_resize(NULL, client->wants, sizeof *wants * client->want_capacity,
-                                  sizeof *wants * capacity);
+            rerequests = memory_resize(NULL, client->rerequests,
+                                       sizeof *rerequests * client->rerequest_capacity,
+                                       sizeof *rerequests * capacity);
         }
         /* It is asked for again: without memory that is soon enough. */
-        if (wants == NULL) return true;
-        client->wants = wants;
-        client->want_capacity = capacity;
+        if (rerequests == NULL) return true;
+        client->rerequests = rerequests;
+        client->rerequest_capacity = capacity;
     }
-    struct client_want *added = &client->wants[client->want_count++];
-    *added = (struct client_want){.scan = want->want.scan, .attempt = want->want.attempt};
-    memcpy(added->worker, want->worker.bytes, want->worker.size);
+    struct client_rerequest *added = &client->rerequests[client->rerequest_count++];
+    *added = (struct client_rerequest){.scan = rerequest->rerequest.scan,
+                                       .attempt = rerequest->rerequest.attempt};
+    memcpy(added->worker, rerequest->worker.bytes, rerequest->worker.size);
     return false;
 }
 
@@ -497,11 +501,11 @@ static bool was_just_resent(const struct client *client, const struct chunk_note
     return note->resent_quarter != 0 && now - note->resent_quarter < RESENT_QUIET_QUARTERS;
 }
 
-static void view_want(struct client *client, const struct view_want *want)
+static void view_rerequest(struct client *client, const struct view_rerequest *rerequest)
 {
-    const struct scan_want *asked = &want->want;
+    const struct rerequest *asked = &rerequest->rerequest;
     if (asked->scan >= client->config.plan->scan_count) return;
-    if (want->worker.size >= ROLE_NAME_SIZE || want_is_known(client, want)) return;
+    if (rerequest->worker.size >= ROLE_NAME_SIZE || rerequest_is_known(client, rerequest)) return;
     struct client_scan *scan = &client->scans[asked->scan];
     for (uint32_t i = 0; i < asked->number_count; i++) {
         uint64_t number = asked->numbers[i];
@@ -509,7 +513,7 @@ static void view_want(struct client *client, const struct view_want *want)
         if (number >= scan->read_count) continue;
         const struct chunk_note *note = &scan->notes[number];
         if (note->flags == CHUNK_ACCEPTED && !was_just_resent(client, note)) {
-            chunk_want(scan, number);
+            chunk_rerequest(scan, number);
         }
     }
 }
@@ -526,8 +530,8 @@ void client_scans_view(struct client *client, const struct job_view *view)
         scan->applied = seen->applied;
         scan->is_ended = seen->ended;
     }
-    for (uint32_t i = 0; i < view->want_count; i++) {
-        view_want(client, &view->wants[i]);
+    for (uint32_t i = 0; i < view->rerequest_count; i++) {
+        view_rerequest(client, &view->rerequests[i]);
     }
 }
 
@@ -543,10 +547,11 @@ void client_scans_forget(struct client *client)
         scan->end_is_told = false;
         scan->end_wait_ms = 0;
         for (uint64_t number = scan->wanted_from; scan->wanted_count > 0; number++) {
-            if ((scan->notes[number].flags & CHUNK_WANTED) != 0) chunk_unwant(scan, number);
+            if ((scan->notes[number].flags & CHUNK_REREQUESTED) != 0)
+                chunk_forget_rerequest(scan, number);
         }
     }
-    client->want_count = 0;
+    client->rerequest_count = 0;
 }
 
 void client_scans_drive(struct client *client, struct effects *effects)

@@ -6,7 +6,7 @@
  *     client.c          the job: asked for, watched, left
  *     client_request.c  requests in flight, gateways, back-off
  *     client_scan.c     chunks, ends of scans, what is wanted again
- *     client_result.c   answers and books
+ *     client_result.c   answers and audit
  */
 #ifndef CLUSTER_ROLE_CLIENT_CLIENT_STATE_H
 #define CLUSTER_ROLE_CLIENT_CLIENT_STATE_H
@@ -56,9 +56,9 @@ struct chunk_slot {
 };
 
 enum chunk_flag {
-    CHUNK_ACCEPTED = 1, /* By a gateway, at least once. */
-    CHUNK_HELD = 2,     /* In a slot. */
-    CHUNK_WANTED = 4    /* To be sent again; only if accepted, and not held. */
+    CHUNK_ACCEPTED = 1,   /* By a gateway, at least once. */
+    CHUNK_HELD = 2,       /* In a slot. */
+    CHUNK_REREQUESTED = 4 /* To be sent again; only if accepted, and not held. */
 };
 
 struct chunk_note {
@@ -81,7 +81,7 @@ struct client_scan {
     uint64_t note_capacity;
     bool is_reading_on; /* Chunk read_count is in a slot. */
     bool is_counted;    /* There are read_count chunks, and no more. */
-    uint64_t sum;       /* Of their lane hashes. */
+    uint64_t sum;       /* Of their producer hashes. */
     uint64_t accepted_count;
     uint64_t sent;        /* Chunks below are accepted. */
     uint64_t fresh_from;  /* No chunk below waits to be sent for the first time. */
@@ -95,7 +95,7 @@ struct client_scan {
 };
 
 /* The latest attempt that a worker made to get chunks of a scan. */
-struct client_want {
+struct client_rerequest {
     char worker[ROLE_NAME_SIZE];
     uint32_t scan;
     uint64_t attempt;
@@ -140,15 +140,15 @@ struct client {
     uint32_t slot_count;
     uint32_t flying_count;
     uint64_t resent_count;
-    struct client_want *wants;
-    uint32_t want_count;
-    uint32_t want_capacity;
+    struct client_rerequest *rerequests;
+    uint32_t rerequest_count;
+    uint32_t rerequest_capacity;
 
     struct client_query *queries; /* By the plan's queries. */
-    bool books_are_ready;
-    bool has_book_total;
-    uint32_t book_total;
-    uint32_t books_next; /* Parts below are handed out. */
+    bool audit_are_ready;
+    bool has_audit_total;
+    uint32_t audit_total;
+    uint32_t audit_next; /* Parts below are handed out. */
 
     struct error outcome;
     uint64_t leaving_since_ms;

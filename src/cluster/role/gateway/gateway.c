@@ -106,7 +106,7 @@ static void take_request(struct gateway *gateway, const struct event *event)
     }
     if (gateway->request_count >= gateway->config.request_limit) {
         gateway_reply_refusal(gateway, id, 503, GATEWAY_RETRY_MS,
-                              "the gateway has too many requests in hand");
+                              "the gateway has too many requests in flight");
         return;
     }
     struct gateway_request *request = gateway_request_add(gateway, id, api);
@@ -265,10 +265,10 @@ void gateway_step(struct gateway *gateway, struct event *event, struct effects *
         take_gone(gateway, event->request_id);
         break;
     case EVENT_VIEW:
-        gateway_watch_take_view(gateway, event->view);
+        gateway_membership_take_view(gateway, event->view);
         break;
     case EVENT_HAPPENED:
-        gateway_watch_take_events(gateway, event->happened);
+        gateway_membership_take_events(gateway, event->happened);
         break;
     case EVENT_MEASURED:
         gateway_list_take_measured(gateway, event);
@@ -283,7 +283,7 @@ void gateway_step(struct gateway *gateway, struct event *event, struct effects *
         take_stop(gateway);
         break;
     case EVENT_RECORD:
-    case EVENT_NOTED:
+    case EVENT_INTENT:
     case EVENT_STARTED:
     case EVENT_MAPPED:
     case EVENT_LOG_FAILED:
@@ -293,7 +293,7 @@ void gateway_step(struct gateway *gateway, struct event *event, struct effects *
     gateway->effects = NULL;
 }
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 static status check_config(const struct gateway_config *config, struct error *err)
 {
@@ -342,7 +342,7 @@ void gateway_destroy(struct gateway *gateway)
     if (gateway == NULL) return;
     gateway_requests_destroy(gateway);
     gateway_jobs_destroy(gateway);
-    gateway_watch_done(gateway);
+    gateway_membership_done(gateway);
     memory_free(NULL, gateway->heard, sizeof *gateway->heard * gateway->config.worker_count);
     arena_done(&gateway->scratch);
     memory_free(NULL, gateway, sizeof *gateway);

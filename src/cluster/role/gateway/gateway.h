@@ -31,7 +31,7 @@ struct gateway_config {
     uint32_t work_queue_count;
     uint32_t shard_count; /* 8, as in one process. */
     uint32_t window;      /* Chunks of one scan beyond the last one that all have applied. */
-    uint64_t side_table_limit;
+    uint64_t broadcast_limit;
     uint64_t memory_limit;
     uint64_t log_limit;
     uint64_t max_message;
@@ -49,7 +49,7 @@ struct gateway_config {
 
 struct gateway;
 
-/* Texts and arrays of the configuration are borrowed for the gateway's life. */
+/* Texts and arrays of the configuration are borrowed for the gateway's incarnation. */
 MUST_USE status gateway_create(const struct gateway_config *config, struct gateway **out,
                                struct error *err);
 void gateway_destroy(struct gateway *gateway);

@@ -87,12 +87,12 @@ static status take_analysis(struct gateway *gateway, struct job_request *asked, 
 /* A client that names no model of sentiment() takes the cluster's. */
 static status check_build(const struct gateway *gateway, struct text asked, struct error *err)
 {
-    char own[SHAPE_BUILD_SIZE];
-    struct text named = shape_build_naming(gateway->config.sentiment, own);
-    uint32_t base = (uint32_t)strlen(shape_build);
-    bool is_same = text_equal(asked, text_of(shape_build)) || text_equal(asked, named);
+    char own[JOB_LAYOUT_BUILD_SIZE];
+    struct text named = job_layout_build_naming(gateway->config.sentiment, own);
+    uint32_t base = (uint32_t)strlen(job_layout_build);
+    bool is_same = text_equal(asked, text_of(job_layout_build)) || text_equal(asked, named);
     if (asked.size == 0 || is_same) return STATUS_OK;
-    if (asked.size > base && memcmp(asked.bytes, shape_build, base) == 0 &&
+    if (asked.size > base && memcmp(asked.bytes, job_layout_build, base) == 0 &&
         asked.bytes[base] == '+') {
         return error_set(err, STATUS_USAGE,
                          "the cluster has another model of sentiment() than the client asks for: "
@@ -101,7 +101,7 @@ static status check_build(const struct gateway *gateway, struct text asked, stru
     }
     return error_set(err, STATUS_USAGE,
                      "the client is build %.*s and the cluster is build %s: let both be the same",
-                     TEXT_ARGS(asked), shape_build);
+                     TEXT_ARGS(asked), job_layout_build);
 }
 
 static status make_manifest(struct gateway *gateway, const struct api_request *api,
@@ -110,7 +110,7 @@ static status make_manifest(struct gateway *gateway, const struct api_request *a
     const struct gateway_config *config = &gateway->config;
     struct job_request asked;
     TRY(job_request_decode(api->body, &gateway->scratch, &asked, err));
-    char *own = arena_alloc(&gateway->scratch, SHAPE_BUILD_SIZE, 1);
+    char *own = arena_alloc(&gateway->scratch, JOB_LAYOUT_BUILD_SIZE, 1);
     if (own == NULL) return error_memory(err);
     TRY(check_build(gateway, asked.build, err));
     if (asked.analysis.size > 0) TRY(take_analysis(gateway, &asked, err));
@@ -120,19 +120,19 @@ static status make_manifest(struct gateway *gateway, const struct api_request *a
                          "--chunk-size, or raise max_message in the cluster file",
                          asked.chunk_bytes, (unsigned long long)config->max_message);
     }
-    uint64_t side_table_limit = asked.side_table_limit;
-    if (side_table_limit == 0) side_table_limit = config->side_table_limit;
-    if (config->side_table_limit != 0 && side_table_limit > config->side_table_limit) {
+    uint64_t broadcast_limit = asked.broadcast_limit;
+    if (broadcast_limit == 0) broadcast_limit = config->broadcast_limit;
+    if (config->broadcast_limit != 0 && broadcast_limit > config->broadcast_limit) {
         return error_set(err, STATUS_USAGE,
-                         "side tables may have %llu bytes in this cluster, and the client planned "
-                         "with %llu: submit with --side-table-limit %llu",
-                         (unsigned long long)config->side_table_limit,
-                         (unsigned long long)side_table_limit,
-                         (unsigned long long)config->side_table_limit);
+                         "build sides may have %llu bytes in this cluster, and the client planned "
+                         "with %llu: submit with --broadcast-limit %llu",
+                         (unsigned long long)config->broadcast_limit,
+                         (unsigned long long)broadcast_limit,
+                         (unsigned long long)config->broadcast_limit);
     }
     *out = (struct manifest){
         .job = api->job,
-        .build = shape_build_with(config->sentiment, own),
+        .build = job_layout_build_with(config->sentiment, own),
         .owner = api->owner,
         .tables_sql = asked.tables_sql,
         .queries = asked.queries,
@@ -146,11 +146,11 @@ static status make_manifest(struct gateway *gateway, const struct api_request *a
         .shard_count = config->shard_count,
         .chunk_bytes = asked.chunk_bytes != 0 ? asked.chunk_bytes : CHUNK_BYTES,
         .field_limit = asked.field_limit != 0 ? asked.field_limit : FIELD_BYTES_MAX,
-        .side_table_limit = side_table_limit,
+        .broadcast_limit = broadcast_limit,
         .memory_limit = config->memory_limit,
         .log_limit = config->log_limit,
     };
-    return shape_fingerprint(out, err);
+    return job_layout_fingerprint(out, err);
 }
 
 static bool write_manifest(struct gateway *gateway, struct gateway_request *request,
@@ -209,7 +209,7 @@ void gateway_accept_begin(struct gateway *gateway, struct gateway_request *reque
     if (!write_manifest(gateway, request, api)) return;
     request->hash = manifest_hash(manifest_text(request));
     struct gateway_job *job = gateway_job_find(gateway, api->job);
-    bool differs = job != NULL && job->shape != NULL && job->shape->hash != request->hash;
+    bool differs = job != NULL && job->layout != NULL && job->layout->hash != request->hash;
     if (differs && !gateway_job_forget_old(gateway, job)) {
         gateway_request_refuse(gateway, request, 409, STATUS_USAGE,
                                "there is another job %s already", request->job_id);
@@ -327,26 +327,26 @@ static void note_stored(struct gateway *gateway, const struct gateway_request *r
 static struct gateway_job *learn_stored(struct gateway *gateway, struct gateway_request *request)
 {
     struct error err;
-    struct shape *shape = NULL;
+    struct layout *layout = NULL;
     struct gateway_job *job = gateway_job_find(gateway, text_of(request->job_id));
     if (job == NULL) job = gateway_job_add(gateway, text_of(request->job_id));
     if (job == NULL) {
         gateway_request_refuse_later(gateway, request, 503, GATEWAY_RETRY_MS,
-                                     "the gateway has too many jobs in hand");
+                                     "the gateway has too many jobs in flight");
         return NULL;
     }
     job->asked_ms = gateway->now_ms;
-    if (job->shape == NULL) {
+    if (job->layout == NULL) {
         status result =
-            shape_create(manifest_text(request), gateway->config.sentiment, &shape, &err);
-        if (result == STATUS_OK) result = gateway_job_learn(gateway, job, shape, &err);
+            job_layout_create(manifest_text(request), gateway->config.sentiment, &layout, &err);
+        if (result == STATUS_OK) result = gateway_job_learn(gateway, job, layout, &err);
         if (result != STATUS_OK) {
             gateway_request_refuse_error(gateway, request, 503, &err);
             return NULL;
         }
         job->round.active = false;
     }
-    if (job->shape->hash != request->hash) {
+    if (job->layout->hash != request->hash) {
         gateway_request_refuse(gateway, request, 409, STATUS_USAGE,
                                "there is another job %s already", request->job_id);
         return NULL;
@@ -428,7 +428,7 @@ static enum gateway_mark mark_of(enum stored_outcome outcome)
 static void note_refusal(struct gateway *gateway, uint32_t worker, const struct message *message)
 {
     struct gateway_job *job = gateway_job_find(gateway, message->job);
-    if (job == NULL || job->shape == NULL || job->shape->hash != message->manifest) return;
+    if (job == NULL || job->layout == NULL || job->layout->hash != message->manifest) return;
     struct gateway_peer *peer = &job->peers[worker];
     peer->is_refusing = message->stored.outcome == STORED_REFUSED;
     (void)snprintf(peer->refusal, sizeof peer->refusal, "%.*s",

@@ -30,7 +30,8 @@ static void page_make(struct gateway *gateway, const struct gateway_job *job,
     struct job_view view;
     if (gateway_job_view_make(gateway, job, reader, &view)) {
         job_view_encode(&view, &page->body);
-        page->urgent = view.want_count > 0 || view.state == JOB_DONE || view.state == JOB_FAILED;
+        page->urgent =
+            view.rerequest_count > 0 || view.state == JOB_DONE || view.state == JOB_FAILED;
     } else {
         gateway->effects->failed = true;
     }
@@ -112,7 +113,7 @@ static void get_job(struct gateway_request *request, const struct api_request *a
 {
     for (uint32_t i = 0; request->is_owner && i < api->sent_count; i++) {
         const struct scan_sent *sent = &api->sent[i];
-        if (sent->scan >= job->shape->plan->scan_count) continue;
+        if (sent->scan >= job->layout->plan->scan_count) continue;
         /* What was sent stays sent: an answer of an older request that comes late changes nothing.
          */
         if (sent->count > job->sent[sent->scan]) job->sent[sent->scan] = sent->count;
@@ -156,13 +157,14 @@ static bool chunk_is_sound(struct gateway *gateway, struct gateway_request *requ
 static status check_body(struct gateway *gateway, const struct api_request *api,
                          const struct gateway_job *job, struct error *err)
 {
-    const struct plan *plan = job->shape->plan;
+    const struct plan *plan = job->layout->plan;
     const struct table *table = &plan->tables[plan->scans[api->scan].table];
     struct chunk_body body;
     TRY(chunk_body_decode(api->body, &gateway->scratch, &body, err));
-    const struct manifest_table *files = shape_files(job->shape, plan->scans[api->scan].table);
+    const struct manifest_table *files =
+        job_layout_files(job->layout, plan->scans[api->scan].table);
     uint32_t file_count = files != NULL ? files->file_count : 0;
-    uint64_t limit = shape_chunk_limit(job->shape, api->scan);
+    uint64_t limit = job_layout_chunk_limit(job->layout, api->scan);
     if (api->number >= limit) {
         return error_set(err, STATUS_INPUT,
                          "chunk %llu of scan %u: files of these sizes have fewer than %llu",
@@ -222,7 +224,7 @@ static void put_chunk(struct gateway *gateway, struct gateway_request *request,
     struct message message = {
         .kind = MESSAGE_CHUNK,
         .job = text_of(job->id),
-        .manifest = job->shape->hash,
+        .manifest = job->layout->hash,
         .from = gateway->config.name,
         .chunk = {.scan = api->scan,
                   .number = api->number,
@@ -230,7 +232,8 @@ static void put_chunk(struct gateway *gateway, struct gateway_request *request,
                   .body = api->body},
     };
     struct effect *effect = effects_add(gateway->effects, EFFECT_SEND);
-    effect->work = shape_work_queue(job->shape, api->number, gateway->config.work_queue_count);
+    effect->work =
+        job_layout_work_queue(job->layout, api->number, gateway->config.work_queue_count);
     effect->token = request->first_token;
     struct buf *bytes = gateway->event_bytes;
     if (bytes->size > 0 && (const char *)bytes->bytes == api->body.bytes) {
@@ -259,7 +262,7 @@ static void put_end(struct gateway *gateway, struct gateway_request *request,
                     const struct api_request *api, struct gateway_job *job)
 {
     struct gateway_end *end = &job->ends[api->scan];
-    uint64_t limit = shape_chunk_limit(job->shape, api->scan);
+    uint64_t limit = job_layout_chunk_limit(job->layout, api->scan);
     if (api->end_count > limit) {
         gateway_request_refuse(gateway, request, 400, STATUS_INPUT,
                                "scan %u ends with %llu chunks: files of these sizes have at most "
@@ -277,7 +280,7 @@ static void put_end(struct gateway *gateway, struct gateway_request *request,
     struct message message = {
         .kind = MESSAGE_END,
         .job = text_of(job->id),
-        .manifest = job->shape->hash,
+        .manifest = job->layout->hash,
         .from = gateway->config.name,
         .end = {.scan = api->scan, .count = api->end_count, .sum = api->end_sum},
     };
@@ -298,29 +301,29 @@ static void fetch(struct gateway *gateway, struct gateway_request *request,
     struct message message = {
         .kind = MESSAGE_FETCH,
         .job = text_of(job->id),
-        .manifest = job->shape->hash,
+        .manifest = job->layout->hash,
         .from = gateway->config.name,
         .fetch = {.request = request->number,
                   .query = query,
                   .from = from,
                   .limit_bytes = limit_bytes},
     };
-    gateway_send(gateway, job->shape->manifest.workers[worker].name, &message,
+    gateway_send(gateway, job->layout->manifest.workers[worker].name, &message,
                  request->first_token);
 }
 
 static void get_result(struct gateway *gateway, struct gateway_request *request,
                        const struct api_request *api, const struct gateway_job *job)
 {
-    const struct plan *plan = job->shape->plan;
-    if (text_equal(api->query, TEXT_LITERAL(".books"))) {
-        uint32_t worker_count = job->shape->manifest.worker_count;
+    const struct plan *plan = job->layout->plan;
+    if (text_equal(api->query, TEXT_LITERAL(".audit"))) {
+        uint32_t worker_count = job->layout->manifest.worker_count;
         if (api->number >= worker_count) {
             gateway_request_refuse(gateway, request, 404, STATUS_USAGE,
-                                   "the books have %u parts, one of each worker", worker_count);
+                                   "the audit has %u parts, one of each worker", worker_count);
             return;
         }
-        request->books = true;
+        request->audit = true;
         request->first = api->number;
         request->total = worker_count;
         fetch(gateway, request, job, (uint32_t)api->number, plan->query_count, 0);
@@ -334,7 +337,7 @@ static void get_result(struct gateway *gateway, struct gateway_request *request,
                                job->id, TEXT_ARGS(api->query));
         return;
     }
-    uint32_t owner = shape_owner(job->shape, plan->queries[query].result_fold, 0);
+    uint32_t owner = job_layout_owner(job->layout, plan->queries[query].result_fold, 0);
     fetch(gateway, request, job, owner, query, api->number);
 }
 
@@ -344,13 +347,13 @@ void gateway_call_take_result(struct gateway *gateway, const struct message *mes
     struct gateway_request *request =
         gateway_request_by_number(gateway, WAIT_RESULT, result->request);
     if (request == NULL || !text_equal(text_of(request->job_id), message->job)) return;
-    if (!result->ready || (request->books && result->batch_count == 0)) {
+    if (!result->ready || (request->audit && result->batch_count == 0)) {
         gateway_request_refuse(gateway, request, 409, STATUS_LIMIT, "the result is not there yet");
         return;
     }
     struct result_page page = {result->total, result->batches, result->batch_count};
     struct result_batch part;
-    if (request->books) {
+    if (request->audit) {
         /* To the client the parts of all workers are one result. */
         part = (struct result_batch){request->first, result->batches[0].bytes};
         page = (struct result_page){request->total, &part, 1};
@@ -366,13 +369,13 @@ void gateway_call_take_result(struct gateway *gateway, const struct message *mes
 static void delete_job(struct gateway *gateway, struct gateway_request *request,
                        const struct api_request *api, struct gateway_job *job)
 {
-    bool is_known = job != NULL && job->shape != NULL;
+    bool is_known = job != NULL && job->layout != NULL;
     request->was_done = is_known && gateway_job_state_of(gateway, job) == JOB_DONE;
     request->cancels = !request->was_done;
     struct message message = {
         .kind = MESSAGE_REMOVE,
         .job = text_of(request->job_id),
-        .manifest = is_known ? job->shape->hash : 0,
+        .manifest = is_known ? job->layout->hash : 0,
         .from = gateway->config.name,
         /* An owner who did not hear the answer, and asks for the job again, must get it. */
         .remove = {request->was_done || api->has_owner ? REMOVE_DONE : REMOVE_CANCELLED},
@@ -471,8 +474,8 @@ void gateway_call_confirmed(struct gateway *gateway, struct gateway_request *req
 static void begin_known(struct gateway *gateway, struct gateway_request *request,
                         const struct api_request *api, struct gateway_job *job)
 {
-    const struct shape *shape = job->shape;
-    if (api->has_owner && api->owner != shape->manifest.owner) {
+    const struct layout *layout = job->layout;
+    if (api->has_owner && api->owner != layout->manifest.owner) {
         gateway_request_refuse(gateway, request, 403, STATUS_USAGE,
                                "job %s belongs to another client", job->id);
         return;
@@ -487,7 +490,7 @@ static void begin_known(struct gateway *gateway, struct gateway_request *request
                                job->id);
     } else if (api->kind == API_GET_RESULT) {
         get_result(gateway, request, api, job);
-    } else if (api->scan >= shape->plan->scan_count) {
+    } else if (api->scan >= layout->plan->scan_count) {
         gateway_request_refuse(gateway, request, 404, STATUS_USAGE, "job %s has no scan %u",
                                job->id, api->scan);
     } else if (api->kind == API_PUT_CHUNK) {
@@ -504,7 +507,7 @@ static void seek(struct gateway *gateway, struct gateway_request *request,
     if (job == NULL) job = gateway_job_add(gateway, api->job);
     if (job == NULL) {
         gateway_request_refuse_later(gateway, request, 503, GATEWAY_RETRY_MS,
-                                     "the gateway has too many jobs in hand");
+                                     "the gateway has too many jobs in flight");
         return;
     }
     request->wait = WAIT_JOB;
@@ -517,10 +520,10 @@ void gateway_call_begin(struct gateway *gateway, struct gateway_request *request
 {
     struct gateway_job *job = gateway_job_find(gateway, api->job);
     enum job_state ended;
-    bool is_anothers = job != NULL && job->shape != NULL && api->has_owner &&
-                       api->owner != job->shape->manifest.owner;
+    bool is_anothers = job != NULL && job->layout != NULL && api->has_owner &&
+                       api->owner != job->layout->manifest.owner;
     if (is_anothers && gateway_job_forget_old(gateway, job)) job = NULL;
-    bool is_known = job != NULL && job->shape != NULL;
+    bool is_known = job != NULL && job->layout != NULL;
     if (job != NULL && !is_anothers) job->asked_ms = gateway->now_ms;
     if (api->kind == API_DELETE_JOB && !api->has_owner) {
         delete_job(gateway, request, api, job);

@@ -33,7 +33,7 @@ static void job_free(struct gateway *gateway, struct gateway_job *job)
         buf_done(&job->peers[i].bytes);
         arena_done(&job->peers[i].arena);
     }
-    shape_release(job->shape);
+    job_layout_release(job->layout);
     buf_done(&job->held[0]);
     buf_done(&job->held[1]);
     arena_done(&job->arena);
@@ -88,38 +88,38 @@ struct gateway_job *gateway_job_add(struct gateway *gateway, struct text id)
     return job;
 }
 
-status gateway_job_learn(struct gateway *gateway, struct gateway_job *job, struct shape *shape,
+status gateway_job_learn(struct gateway *gateway, struct gateway_job *job, struct layout *layout,
                          struct error *err)
 {
-    ASSERT(job->shape == NULL);
+    ASSERT(job->layout == NULL);
     const struct gateway_config *config = &gateway->config;
-    uint32_t worker_count = shape->manifest.worker_count;
-    uint32_t scan_count = shape->plan->scan_count;
+    uint32_t worker_count = layout->manifest.worker_count;
+    uint32_t scan_count = layout->plan->scan_count;
     job->peer_of = arena_array(&job->arena, uint32_t, worker_count + 1);
     job->concerned = arena_array(&job->arena, bool, (size_t)scan_count *worker_count + 1);
     job->sent = arena_array(&job->arena, uint64_t, scan_count + 1);
     job->ends = arena_array(&job->arena, struct gateway_end, scan_count + 1);
     job->taken = arena_array(&job->arena, uint64_t, scan_count + 1);
-    job->wanting = arena_array(&job->arena, struct gateway_wanting,
-                               (size_t)scan_count * config->worker_count + 1);
+    job->rerequested = arena_array(&job->arena, struct gateway_rerequest,
+                                   (size_t)scan_count * config->worker_count + 1);
     if (job->peer_of == NULL || job->concerned == NULL || job->sent == NULL || job->ends == NULL ||
-        job->wanting == NULL || job->taken == NULL) {
-        shape_release(shape);
+        job->rerequested == NULL || job->taken == NULL) {
+        job_layout_release(layout);
         return error_memory(err);
     }
     for (uint32_t i = 0; i < worker_count; i++) {
         uint32_t peer = 0;
         while (peer < config->worker_count &&
-               !text_equal(config->workers[peer].name, shape->manifest.workers[i].name)) {
+               !text_equal(config->workers[peer].name, layout->manifest.workers[i].name)) {
             peer++;
         }
         job->peer_of[i] = peer;
         for (uint32_t scan = 0; scan < scan_count; scan++) {
             job->concerned[(size_t)scan * worker_count + i] =
-                shape_feeds(shape, STREAM_SCAN, scan, i);
+                job_layout_feeds(layout, STREAM_SCAN, scan, i);
         }
     }
-    job->shape = shape;
+    job->layout = layout;
     gateway_ended_remove(gateway, text_of(job->id));
     return STATUS_OK;
 }
@@ -189,7 +189,7 @@ void gateway_job_note_expired(struct gateway *gateway, const struct gateway_job 
 bool gateway_peer_knows(const struct gateway_job *job, const struct gateway_peer *peer)
 {
     return peer->heard && peer->status.state != WORKER_JOB_UNKNOWN &&
-           peer->manifest == job->shape->hash;
+           peer->manifest == job->layout->hash;
 }
 
 static bool is_lately(const struct gateway *gateway, uint64_t at_ms)
@@ -224,9 +224,9 @@ static const struct gateway_peer *peer_of(const struct gateway *gateway,
 static bool has_copies(const struct gateway_job *job, const struct gateway_peer *peer,
                        uint32_t scan)
 {
-    uint32_t fold_count = job->shape->plan->fold_count;
+    uint32_t fold_count = job->layout->plan->fold_count;
     for (uint32_t fold = 0; fold < fold_count; fold++) {
-        if (!job->shape->needs[(size_t)scan * fold_count + fold]) continue;
+        if (!job->layout->needs[(size_t)scan * fold_count + fold]) continue;
         uint32_t i = 0;
         while (i < peer->status.copy_count && peer->status.copies[i] != fold)
             i++;
@@ -235,7 +235,7 @@ static bool has_copies(const struct gateway_job *job, const struct gateway_peer 
     return true;
 }
 
-/* Whoever answers must have the job, and whoever maps also the side tables: a chunk that reaches
+/* Whoever answers must have the job, and whoever maps also the build sides: a chunk that reaches
  * another one is dropped and has to be sent again. */
 bool gateway_job_scan_open(const struct gateway *gateway, const struct gateway_job *job,
                            uint32_t scan)
@@ -272,7 +272,7 @@ static struct scan_progress scan_progress_of(const struct gateway *gateway,
 {
     struct scan_progress progress = {.known = true, .ended = true};
     bool first = true;
-    uint32_t worker_count = job->shape->manifest.worker_count;
+    uint32_t worker_count = job->layout->manifest.worker_count;
     for (uint32_t i = 0; i < worker_count; i++) {
         if (!job->concerned[(size_t)scan * worker_count + i]) continue;
         const struct gateway_peer *peer = peer_of(gateway, job, i);
@@ -331,7 +331,7 @@ static uint32_t refusing_worker(const struct gateway *gateway, const struct gate
 static uint32_t lost_worker(const struct gateway *gateway, const struct gateway_job *job)
 {
     uint64_t limit_ms = gateway->config.node_timeout_ms;
-    uint32_t worker_count = job->shape->manifest.worker_count;
+    uint32_t worker_count = job->layout->manifest.worker_count;
     for (uint32_t i = 0; limit_ms != 0 && i < worker_count; i++) {
         uint32_t number = job->peer_of[i];
         if (number == gateway->config.worker_count) continue;
@@ -343,12 +343,12 @@ static uint32_t lost_worker(const struct gateway *gateway, const struct gateway_
 
 enum job_state gateway_job_state_of(const struct gateway *gateway, const struct gateway_job *job)
 {
-    if (job->shape == NULL) return JOB_WAITING;
+    if (job->layout == NULL) return JOB_WAITING;
     uint32_t worker;
     if (failed_peer(gateway, job, &worker) != NULL) return JOB_FAILED;
-    if (lost_worker(gateway, job) < job->shape->manifest.worker_count) return JOB_FAILED;
+    if (lost_worker(gateway, job) < job->layout->manifest.worker_count) return JOB_FAILED;
     if (refusing_worker(gateway, job) < gateway->config.worker_count) return JOB_FAILED;
-    for (uint32_t i = 0; i < job->shape->manifest.worker_count; i++) {
+    for (uint32_t i = 0; i < job->layout->manifest.worker_count; i++) {
         const struct gateway_peer *peer = peer_of(gateway, job, i);
         if (peer == NULL || peer->status.state != WORKER_JOB_COMPLETE) return JOB_RUNNING;
     }
@@ -369,7 +369,7 @@ static bool scan_complete(const struct gateway_job *job, uint32_t scan,
 static bool view_scans(const struct gateway *gateway, const struct gateway_job *job,
                        struct arena *arena, struct job_view *view)
 {
-    const struct plan *plan = job->shape->plan;
+    const struct plan *plan = job->layout->plan;
     struct view_scan *scans = arena_array(arena, struct view_scan, plan->scan_count + 1);
     if (scans == NULL) return false;
     view->phase_count = plan->phase_count;
@@ -401,12 +401,12 @@ static bool view_scans(const struct gateway *gateway, const struct gateway_job *
 static bool view_queries(const struct gateway *gateway, const struct gateway_job *job,
                          struct arena *arena, struct job_view *view)
 {
-    const struct plan *plan = job->shape->plan;
+    const struct plan *plan = job->layout->plan;
     struct view_query *queries = arena_array(arena, struct view_query, plan->query_count + 1);
     if (queries == NULL) return false;
     for (uint32_t i = 0; i < plan->query_count; i++) {
         queries[i].name = plan->queries[i].name;
-        uint32_t owner = shape_owner(job->shape, plan->queries[i].result_fold, 0);
+        uint32_t owner = job_layout_owner(job->layout, plan->queries[i].result_fold, 0);
         const struct gateway_peer *peer = peer_of(gateway, job, owner);
         for (uint32_t j = 0; peer != NULL && j < peer->status.query_count; j++) {
             if (peer->status.queries[j].query != i) continue;
@@ -419,22 +419,22 @@ static bool view_queries(const struct gateway *gateway, const struct gateway_job
     return true;
 }
 
-static void note_wants(const struct gateway *gateway, struct gateway_job *job)
+static void note_rerequests(const struct gateway *gateway, struct gateway_job *job)
 {
-    uint32_t scan_count = job->shape->plan->scan_count;
+    uint32_t scan_count = job->layout->plan->scan_count;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         const struct gateway_peer *peer = &job->peers[i];
-        struct gateway_wanting *wanting = job->wanting + (size_t)i * scan_count;
+        struct gateway_rerequest *rerequested = job->rerequested + (size_t)i * scan_count;
         bool tells = peer->live && gateway_peer_knows(job, peer);
         for (uint32_t scan = 0; scan < scan_count; scan++) {
-            const struct scan_want *found = NULL;
-            for (uint32_t j = 0; tells && j < peer->status.want_count; j++) {
-                if (peer->status.wants[j].scan == scan) found = &peer->status.wants[j];
+            const struct rerequest *found = NULL;
+            for (uint32_t j = 0; tells && j < peer->status.rerequest_count; j++) {
+                if (peer->status.rerequests[j].scan == scan) found = &peer->status.rerequests[j];
             }
             uint64_t attempt = found != NULL ? found->attempt : 0;
-            bool is_same = found != NULL && wanting[scan].attempt == attempt;
-            wanting[scan].rounds = is_same ? wanting[scan].rounds + 1 : found != NULL;
-            wanting[scan].attempt = attempt;
+            bool is_same = found != NULL && rerequested[scan].attempt == attempt;
+            rerequested[scan].rounds = is_same ? rerequested[scan].rounds + 1 : found != NULL;
+            rerequested[scan].attempt = attempt;
         }
     }
 }
@@ -451,7 +451,7 @@ bool gateway_job_note_round(const struct gateway *gateway, struct gateway_job *j
         buf_put(&job->held[0], peer->status.held,
                 peer->status.held_count * sizeof *peer->status.held);
     }
-    note_wants(gateway, job);
+    note_rerequests(gateway, job);
     return !job->held[0].failed;
 }
 
@@ -468,62 +468,65 @@ static bool is_held(const struct gateway_job *job, uint32_t scan, uint64_t numbe
 }
 
 /* A want is passed on in the third round that has it. When the first one ended, the chunk was on no
- * queue any more: somebody had it in hand, had sent on what it gives, or it was lost. Who has
- * nothing in hand in the second round has sent it on before; so it is applied before the third is
+ * queue any more: somebody had it in flight, had sent on what it gives, or it was lost. Who has
+ * nothing in flight in the second round has sent it on before; so it is applied before the third is
  * answered, and not wanted any more, unless it was lost. */
-enum { WANT_ROUNDS = 3 };
+enum { REREQUEST_ROUNDS = 3 };
 
-static bool add_want(const struct gateway_job *job, const struct scan_want *want,
-                     struct text worker, struct arena *arena, struct job_view *view,
-                     struct view_want *wants)
+static bool add_rerequests(const struct gateway_job *job, const struct rerequest *rerequest,
+                           struct text worker, struct arena *arena, struct job_view *view,
+                           struct view_rerequest *rerequests)
 {
-    uint64_t *numbers = arena_array(arena, uint64_t, want->number_count + 1);
+    uint64_t *numbers = arena_array(arena, uint64_t, rerequest->number_count + 1);
     if (numbers == NULL) return false;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < want->number_count; i++) {
-        if (!is_held(job, want->scan, want->numbers[i])) numbers[count++] = want->numbers[i];
+    for (uint32_t i = 0; i < rerequest->number_count; i++) {
+        if (!is_held(job, rerequest->scan, rerequest->numbers[i]))
+            numbers[count++] = rerequest->numbers[i];
     }
     if (count == 0) return true;
-    wants[view->want_count] = (struct view_want){.worker = worker, .want = *want};
-    wants[view->want_count].want.numbers = numbers;
-    wants[view->want_count++].want.number_count = count;
+    rerequests[view->rerequest_count] =
+        (struct view_rerequest){.worker = worker, .rerequest = *rerequest};
+    rerequests[view->rerequest_count].rerequest.numbers = numbers;
+    rerequests[view->rerequest_count++].rerequest.number_count = count;
     return true;
 }
 
 /* Only of those that answer: what a dead one wanted it will say again when it is back. */
-static bool view_wants(const struct gateway *gateway, const struct gateway_job *job,
-                       struct arena *arena, struct job_view *view)
+static bool view_rerequests(const struct gateway *gateway, const struct gateway_job *job,
+                            struct arena *arena, struct job_view *view)
 {
     size_t count = 0;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         const struct gateway_peer *peer = &job->peers[i];
-        if (peer->live && gateway_peer_knows(job, peer)) count += peer->status.want_count;
+        if (peer->live && gateway_peer_knows(job, peer)) count += peer->status.rerequest_count;
     }
-    struct view_want *wants = arena_array(arena, struct view_want, count + 1);
-    if (wants == NULL) return false;
+    struct view_rerequest *rerequests = arena_array(arena, struct view_rerequest, count + 1);
+    if (rerequests == NULL) return false;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         const struct gateway_peer *peer = &job->peers[i];
         if (!peer->live || !gateway_peer_knows(job, peer)) continue;
-        for (uint32_t j = 0; j < peer->status.want_count; j++) {
-            const struct scan_want *want = &peer->status.wants[j];
-            uint32_t scan_count = job->shape->plan->scan_count;
-            if (want->scan >= scan_count) continue;
-            const struct gateway_wanting *wanting =
-                &job->wanting[(size_t)i * scan_count + want->scan];
-            if (wanting->rounds < WANT_ROUNDS) continue;
-            if (!add_want(job, want, gateway->config.workers[i].name, arena, view, wants)) {
+        for (uint32_t j = 0; j < peer->status.rerequest_count; j++) {
+            const struct rerequest *rerequest = &peer->status.rerequests[j];
+            uint32_t scan_count = job->layout->plan->scan_count;
+            if (rerequest->scan >= scan_count) continue;
+            const struct gateway_rerequest *rerequested =
+                &job->rerequested[(size_t)i * scan_count + rerequest->scan];
+            if (rerequested->rounds < REREQUEST_ROUNDS) continue;
+            if (!add_rerequests(job, rerequest, gateway->config.workers[i].name, arena, view,
+                                rerequests)) {
                 return false;
             }
         }
     }
-    view->wants = wants;
+    view->rerequests = rerequests;
     return true;
 }
 
 static bool view_workers(const struct gateway *gateway, const struct gateway_job *job,
                          struct arena *arena, struct job_view *view)
 {
-    const struct manifest *manifest = &job->shape->manifest;
+    const struct manifest *manifest = &job->layout->manifest;
     char *silent = arena_alloc(arena, (size_t)manifest->worker_count * (MANIFEST_NAME_MAX + 2), 1);
     if (silent == NULL) return false;
     uint32_t size = 0;
@@ -561,7 +564,7 @@ static bool view_lost(const struct gateway *gateway, const struct gateway_job *j
     char text[256];
     (void)snprintf(text, sizeof text,
                    "worker %.*s has not answered for %u s: start it again, then submit anew",
-                   TEXT_ARGS(job->shape->manifest.workers[lost].name),
+                   TEXT_ARGS(job->layout->manifest.workers[lost].name),
                    gateway->config.node_timeout_ms / 1000); /* Always fits. */
     return view_told(arena, STATUS_IO, text, view);
 }
@@ -586,7 +589,7 @@ static bool view_failure(const struct gateway *gateway, const struct gateway_job
     if (peer == NULL && refusing < gateway->config.worker_count) {
         return view_refused(gateway, job, refusing, arena, view);
     }
-    if (peer == NULL && lost == job->shape->manifest.worker_count) return true;
+    if (peer == NULL && lost == job->layout->manifest.worker_count) return true;
     if (peer == NULL) return view_lost(gateway, job, lost, arena, view);
     uint32_t code = peer->status.failure;
     view->failure = code == STATUS_OK || code > STATUS_INTERNAL ? STATUS_INTERNAL : (status)code;
@@ -608,14 +611,14 @@ static bool view_failure(const struct gateway *gateway, const struct gateway_job
 bool gateway_job_view_make(struct gateway *gateway, const struct gateway_job *job,
                            enum gateway_reader reader, struct job_view *out)
 {
-    ASSERT(job->shape != NULL);
+    ASSERT(job->layout != NULL);
     struct arena *arena = &gateway->scratch;
     *out = (struct job_view){
         .job = text_of(job->id),
         .state = gateway_job_state_of(gateway, job),
-        .manifest = job->shape->hash,
+        .manifest = job->layout->hash,
     };
     return view_scans(gateway, job, arena, out) && view_queries(gateway, job, arena, out) &&
-           (reader == READER_ANYBODY || view_wants(gateway, job, arena, out)) &&
+           (reader == READER_ANYBODY || view_rerequests(gateway, job, arena, out)) &&
            view_workers(gateway, job, arena, out) && view_failure(gateway, job, arena, out);
 }

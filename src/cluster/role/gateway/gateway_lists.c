@@ -10,25 +10,27 @@
 /* Nothing more is to be waited for. */
 static bool is_complete(const struct gateway *gateway, const struct gateway_request *request)
 {
-    const struct gateway_watch *watch = &gateway->watch;
+    const struct gateway_membership *membership = &gateway->membership;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         if (!request->listed[i].answered) return false;
     }
-    if (request->kind != API_NODES || !watch->is_measuring) return true;
+    if (request->kind != API_NODES || !membership->is_measuring) return true;
     return gateway->now_ms - request->arrived_ms >= GATEWAY_MEASURE_MS;
 }
 
 /* Asked for by whoever looks, and by many together only once. */
 static void measure(struct gateway *gateway)
 {
-    struct gateway_watch *watch = &gateway->watch;
+    struct gateway_membership *membership = &gateway->membership;
     if (!gateway->config.measures_queues) return;
     uint64_t now_ms = gateway->now_ms;
-    bool is_asked = watch->is_measuring && now_ms - watch->measuring_ms < GATEWAY_MEASURED_MS;
-    bool is_known = watch->is_measured && now_ms - watch->measured_ms < GATEWAY_MEASURED_MS;
+    bool is_asked =
+        membership->is_measuring && now_ms - membership->measuring_ms < GATEWAY_MEASURED_MS;
+    bool is_known =
+        membership->is_measured && now_ms - membership->measured_ms < GATEWAY_MEASURED_MS;
     if (is_asked || is_known) return;
-    watch->is_measuring = true;
-    watch->measuring_ms = now_ms;
+    membership->is_measuring = true;
+    membership->measuring_ms = now_ms;
     effects_add(gateway->effects, EFFECT_MEASURE);
 }
 
@@ -107,19 +109,19 @@ static void reply_complete(struct gateway *gateway)
 
 void gateway_list_take_measured(struct gateway *gateway, struct event *event)
 {
-    struct gateway_watch *watch = &gateway->watch;
-    buf_done(&watch->queues);
-    watch->queues = event->bytes;
+    struct gateway_membership *membership = &gateway->membership;
+    buf_done(&membership->queues);
+    membership->queues = event->bytes;
     event->bytes = (struct buf){0};
-    watch->is_measured = true;
-    watch->measured_ms = gateway->now_ms;
-    watch->is_measuring = false;
+    membership->is_measured = true;
+    membership->measured_ms = gateway->now_ms;
+    membership->is_measuring = false;
     reply_complete(gateway);
 }
 
 void gateway_list_tick(struct gateway *gateway)
 {
-    if (gateway->watch.is_measuring) reply_complete(gateway);
+    if (gateway->membership.is_measuring) reply_complete(gateway);
 }
 
 /* ---- jobs ---- */
@@ -208,17 +210,17 @@ static void add_answer(const struct gateway *gateway, const struct gateway_reque
 /* Without monitors a node is as it answers. */
 static void set_state(struct node_entry *entry)
 {
-    enum watch_state state = entry->answers ? WATCH_UP
-                             : entry->heard ? WATCH_SUSPECTED
-                                            : WATCH_UNKNOWN;
-    entry->state = text_of(watch_state_names[state]);
+    enum health state = entry->answers ? HEALTH_UP
+                        : entry->heard ? HEALTH_SUSPECTED
+                                       : HEALTH_UNKNOWN;
+    entry->state = text_of(health_names[state]);
 }
 
-static void add_watched(struct gateway *gateway, const struct gateway_watched *watched,
-                        struct node_entry *entry)
+static void add_monitored(struct gateway *gateway, const struct gateway_member *monitored,
+                          struct node_entry *entry)
 {
-    const struct watched *node = &watched->node;
-    uint64_t since_ms = gateway->now_ms - watched->at_ms;
+    const struct monitored *node = &monitored->node;
+    uint64_t since_ms = gateway->now_ms - monitored->at_ms;
     char digits[24];
     (void)snprintf(digits, sizeof digits, "%013llu", (unsigned long long)node->incarnation);
     const char *incarnation =
@@ -226,12 +228,12 @@ static void add_watched(struct gateway *gateway, const struct gateway_watched *w
     *entry = (struct node_entry){
         .name = text_of(node->name),
         .role = node->role,
-        .answers = node->state == WATCH_UP,
+        .answers = node->state == HEALTH_UP,
         .heard = node->incarnation != 0,
         .answered_ms_ago = node->incarnation != 0 ? node->silent_ms + since_ms : 0,
         .uptime_ms = node->uptime_ms + (node->uptime_ms > 0 ? since_ms : 0),
         .job_count = node->job_count,
-        .state = text_of(watch_state_names[node->state]),
+        .state = text_of(health_names[node->state]),
         .incarnation = text_of(incarnation != NULL ? incarnation : ""),
         .restarts = node->restarts,
         .silent_ms = node->silent_ms + since_ms,
@@ -277,9 +279,9 @@ static void collect_nodes(struct gateway *gateway, const struct gateway_request 
                           struct node_list *list, struct node_entry *entries)
 {
     const struct gateway_config *config = &gateway->config;
-    bool is_fresh = gateway_watch_is_fresh(gateway);
-    for (uint32_t i = 0; i < gateway->watch.node_count; i++) {
-        add_watched(gateway, &gateway->watch.nodes[i], &entries[list->node_count]);
+    bool is_fresh = gateway_membership_is_fresh(gateway);
+    for (uint32_t i = 0; i < gateway->membership.node_count; i++) {
+        add_monitored(gateway, &gateway->membership.nodes[i], &entries[list->node_count]);
         if (!is_fresh) set_state(&entries[list->node_count]);
         list->node_count++;
     }
@@ -299,10 +301,10 @@ static void collect_nodes(struct gateway *gateway, const struct gateway_request 
 
 static void add_queues(struct gateway *gateway, struct node_list *list)
 {
-    const struct gateway_watch *watch = &gateway->watch;
+    const struct gateway_membership *membership = &gateway->membership;
     const struct queue_depth *depths =
-        (const struct queue_depth *)(const void *)watch->queues.bytes;
-    uint32_t count = (uint32_t)(watch->queues.size / sizeof *depths);
+        (const struct queue_depth *)(const void *)membership->queues.bytes;
+    uint32_t count = (uint32_t)(membership->queues.size / sizeof *depths);
     struct queue_entry *entries = arena_array(&gateway->scratch, struct queue_entry, count + 1);
     if (entries == NULL || !gateway->connected) return;
     for (uint32_t i = 0; i < count; i++) {
@@ -317,23 +319,23 @@ static void add_queues(struct gateway *gateway, struct node_list *list)
 static void put_nodes(struct gateway *gateway, const struct gateway_request *request,
                       struct buf *body)
 {
-    const struct gateway_watch *watch = &gateway->watch;
+    const struct gateway_membership *membership = &gateway->membership;
     struct node_entry *entries =
         arena_array(&gateway->scratch, struct node_entry,
-                    (size_t)gateway->config.worker_count + watch->node_count + 2);
+                    (size_t)gateway->config.worker_count + membership->node_count + 2);
     if (entries == NULL) {
         gateway->effects->failed = true;
         return;
     }
-    bool is_fresh = gateway_watch_is_fresh(gateway);
+    bool is_fresh = gateway_membership_is_fresh(gateway);
     struct node_list list = {
         .gateway = gateway->config.name,
         .connected = gateway->connected,
         .nodes = entries,
-        .leader = is_fresh ? text_of(watch->leader) : (struct text){"", 0},
-        .term = watch->term.number,
-        .watched = watch->ever,
-        .watched_ms_ago = watch->ever ? gateway->now_ms - watch->at_ms : 0,
+        .leader = is_fresh ? text_of(membership->leader) : (struct text){"", 0},
+        .term = membership->term.number,
+        .monitored = membership->ever,
+        .monitored_ms_ago = membership->ever ? gateway->now_ms - membership->at_ms : 0,
     };
     collect_nodes(gateway, request, &list, entries);
     add_queues(gateway, &list);

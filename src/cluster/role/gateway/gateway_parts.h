@@ -5,7 +5,7 @@
  *     gateway.c           events in; health and metrics
  *     gateway_lists.c     all jobs, all nodes
  *     gateway_timeline.c  what happened to a job
- *     gateway_watch.c     what monitors say
+ *     gateway_membership.c     what monitors say
  *     gateway_accept.c    PUT of a job, until every worker has stored it or one did not
  *     gateway_calls.c     all other requests about a job
  *     gateway_sync.c      rounds of asking the workers, and what they say
@@ -71,12 +71,12 @@ struct gateway_job *gateway_job_find(struct gateway *gateway, struct text id);
 struct gateway_job *gateway_job_add(struct gateway *gateway, struct text id);
 /* Takes the shape over, also on failure. */
 MUST_USE status gateway_job_learn(struct gateway *gateway, struct gateway_job *job,
-                                  struct shape *shape, struct error *err);
+                                  struct layout *layout, struct error *err);
 /* Nothing may wait for it. */
 void gateway_job_forget(struct gateway *gateway, struct gateway_job *job);
 bool gateway_job_is_waited_for(const struct gateway *gateway, const struct gateway_job *job);
-/* Somebody else speaks of a job of this name. Unless there are signs of life of the one that we
- * know, it is forgotten (true), so that the workers say whose it is. */
+/* Somebody else speaks of a job of this name. Unless there are signs of incarnation of the one that
+ * we know, it is forgotten (true), so that the workers say whose it is. */
 MUST_USE bool gateway_job_forget_old(struct gateway *gateway, struct gateway_job *job);
 void gateway_jobs_destroy(struct gateway *gateway);
 void gateway_jobs_expire(struct gateway *gateway);
@@ -95,7 +95,7 @@ enum gateway_reader { READER_ANYBODY, READER_OWNER };
 MUST_USE bool gateway_job_view_make(struct gateway *gateway, const struct gateway_job *job,
                                     enum gateway_reader reader, struct job_view *out);
 
-/* Notes at the end of a round what is in hand anywhere, and what is wanted; false: out of memory.
+/* Notes at the end of a round what is in flight anywhere, and what is wanted; false: out of memory.
  */
 MUST_USE bool gateway_job_note_round(const struct gateway *gateway, struct gateway_job *job);
 
@@ -136,13 +136,13 @@ struct text gateway_list_silent(struct gateway *gateway, const struct gateway_li
 
 void gateway_timeline_reply(struct gateway *gateway, struct gateway_request *request);
 
-/* ---- gateway_watch.c ---- */
+/* ---- gateway_membership.c ---- */
 
-void gateway_watch_take_view(struct gateway *gateway, const struct view *view);
-void gateway_watch_take_events(struct gateway *gateway, const struct event_list *list);
+void gateway_membership_take_view(struct gateway *gateway, const struct view *view);
+void gateway_membership_take_events(struct gateway *gateway, const struct event_list *list);
 /* There are monitors, and their leader spoke lately. */
-bool gateway_watch_is_fresh(const struct gateway *gateway);
-void gateway_watch_done(struct gateway *gateway);
+bool gateway_membership_is_fresh(const struct gateway *gateway);
+void gateway_membership_done(struct gateway *gateway);
 
 /* ---- gateway_accept.c ---- */
 

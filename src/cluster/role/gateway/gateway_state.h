@@ -2,10 +2,10 @@
  *
  * Private to gateway*.c; gateway_parts.h has the functions.
  *
- * A job without a shape is one that somebody asks for and this gateway does not know: rounds with
- * want_manifest are on their way. Numbers of rounds, of PUTs and of FETCHes come from one counter
- * that starts at a place chosen by the seed; so what was said to an earlier life is recognised, and
- * of two answers of a worker the one with the higher number is the later.
+ * A job without a job layout is one that somebody asks for and this gateway does not know: rounds
+ * with needs_manifest are on their way. Numbers of rounds, of PUTs and of FETCHes come from one
+ * counter that starts at a place chosen by the seed; so what was said to an earlier incarnation is
+ * recognised, and of two answers of a worker the one with the higher number is the later.
  */
 #ifndef CLUSTER_ROLE_GATEWAY_GATEWAY_STATE_H
 #define CLUSTER_ROLE_GATEWAY_GATEWAY_STATE_H
@@ -24,11 +24,11 @@ enum {
     GATEWAY_STOP_MS = 5000,
     GATEWAY_NUMBER_BITS = 40, /* Of a chunk's number. */
     GATEWAY_RETRY_MS = 1000,
-    GATEWAY_WATCHED_MAX = 1024,    /* Nodes that monitors tell of. */
-    GATEWAY_EVENTS_MAX = 256,      /* That they tell. */
-    GATEWAY_WATCH_FRESH_MS = 5000, /* What monitors said longer ago is not said any more. */
-    GATEWAY_MEASURE_MS = 300,      /* How long a list waits to know the queues, */
-    GATEWAY_MEASURED_MS = 1000,    /* and how long that is good for. */
+    GATEWAY_MEMBERS_MAX = 1024,         /* Nodes that monitors tell of. */
+    GATEWAY_EVENTS_MAX = 256,           /* That they tell. */
+    GATEWAY_MEMBERSHIP_FRESH_MS = 5000, /* What monitors said longer ago is not said any more. */
+    GATEWAY_MEASURE_MS = 300,           /* How long a list waits to know the queues, */
+    GATEWAY_MEASURED_MS = 1000,         /* and how long that is good for. */
     GATEWAY_API_KINDS = API_METRICS + 1
 };
 
@@ -64,24 +64,24 @@ struct gateway_round {
 };
 
 /* How many rounds in a row a worker has wanted chunks of a scan by the same attempt. */
-struct gateway_wanting {
+struct gateway_rerequest {
     uint64_t attempt;
     uint32_t rounds;
 };
 
 struct gateway_job {
     char id[ROLE_NAME_SIZE];
-    struct shape *shape;        /* NULL: not known yet. */
+    struct layout *layout;      /* NULL: not known yet. */
     struct gateway_peer *peers; /* By number in the configuration. */
     uint32_t *peer_of;          /* By number in the manifest; worker_count: not configured here. */
     bool *concerned;            /* [scan * manifest's workers + worker] */
-    struct gateway_wanting *wanting; /* [worker of the configuration * scans + scan] */
-    uint64_t *sent;                  /* By scan. */
-    struct gateway_end *ends;        /* By scan. */
-    uint64_t *taken;                 /* By scan: chunks since the last round that is over. */
-    bool wants_round;                /* Somebody sends chunks, and we don't know how far it is. */
-    uint32_t pace_ms;                /* Between the owner's rounds: short while there is news. */
-    uint64_t pace_hash;              /* Of the view after the last round. */
+    struct gateway_rerequest *rerequested; /* [worker of the configuration * scans + scan] */
+    uint64_t *sent;                        /* By scan. */
+    struct gateway_end *ends;              /* By scan. */
+    uint64_t *taken;                       /* By scan: chunks since the last round that is over. */
+    bool wants_round;   /* Somebody sends chunks, and we don't know how far it is. */
+    uint32_t pace_ms;   /* Between the owner's rounds: short while there is news. */
+    uint64_t pace_hash; /* Of the view after the last round. */
     struct arena arena;
     struct gateway_round round;
     bool renewed; /* There was a round for the owner, */
@@ -92,7 +92,7 @@ struct gateway_job {
     uint64_t learnt_ms;
     uint64_t over_number; /* Of the last round that is over. */
     struct buf
-        held[2]; /* Of struct chunk_held: in hand in the last round, and in the one before. */
+        held[2]; /* Of struct chunk_held: in flight in the last round, and in the one before. */
     bool told;
     uint64_t told_hash; /* Of the last view that the owner got here: for one who does not say. */
     uint32_t removals;  /* DELETEs under way: nobody is asked any more. */
@@ -166,8 +166,8 @@ struct gateway_request {
     struct gateway_stored *stored; /* By worker of the configuration. */
     char refusal[512];
     /* GET result */
-    bool books;
-    uint64_t first; /* Number of the worker whose books they are, */
+    bool audit;
+    uint64_t first; /* Number of the worker whose audit they are, */
     uint64_t total; /* of so many. */
     /* GET jobs, GET nodes, GET timeline */
     struct gateway_listed *listed; /* By worker of the configuration. */
@@ -186,8 +186,8 @@ struct gateway_heard {
 };
 
 /* The monitors' last word of a node. */
-struct gateway_watched {
-    struct watched node;
+struct gateway_member {
+    struct monitored node;
     uint64_t at_ms;
 };
 
@@ -197,12 +197,12 @@ struct gateway_happened {
 };
 
 /* What monitors tell, and how long the broker's queues are. */
-struct gateway_watch {
+struct gateway_membership {
     bool ever;      /* Something was told, */
     uint64_t at_ms; /* last at this time. */
     struct term term;
     char leader[DATAGRAM_NAME_SIZE];
-    struct gateway_watched *nodes;
+    struct gateway_member *nodes;
     uint32_t node_count;
     uint32_t node_capacity;
     struct gateway_happened
@@ -232,7 +232,7 @@ struct gateway {
     struct gateway_ended ended[GATEWAY_ENDED_MAX];
     uint32_t next_ended;
     struct gateway_heard *heard; /* By worker. */
-    struct gateway_watch watch;
+    struct gateway_membership membership;
     bool is_begun;
     uint64_t begun_ms; /* The first step. */
     uint64_t first_number;

@@ -43,7 +43,7 @@ static void send_sync(struct gateway *gateway, struct gateway_job *job)
     struct scan_sent *sent = NULL;
     uint32_t sent_count = 0;
     if (job->round.renew) {
-        uint32_t scan_count = job->shape->plan->scan_count;
+        uint32_t scan_count = job->layout->plan->scan_count;
         sent = arena_array(&gateway->scratch, struct scan_sent, scan_count + 1);
         if (sent == NULL) {
             gateway->effects->failed = true;
@@ -56,11 +56,11 @@ static void send_sync(struct gateway *gateway, struct gateway_job *job)
     struct message message = {
         .kind = MESSAGE_SYNC,
         .job = text_of(job->id),
-        .manifest = job->shape != NULL ? job->shape->hash : 0,
+        .manifest = job->layout != NULL ? job->layout->hash : 0,
         .from = gateway->config.name,
         .sync = {.request = job->round.number,
                  .renew = job->round.renew,
-                 .want_manifest = job->shape == NULL,
+                 .needs_manifest = job->layout == NULL,
                  .sent = sent,
                  .sent_count = sent_count},
     };
@@ -80,7 +80,7 @@ static void begin_round(struct gateway *gateway, struct gateway_job *job, bool r
     if (renew) {
         job->renewed = true;
         job->renewed_ms = gateway->now_ms;
-    } else if (job->shape == NULL) {
+    } else if (job->layout == NULL) {
         job->sought = true;
         job->sought_ms = gateway->now_ms;
     }
@@ -102,7 +102,7 @@ void gateway_sync_consider(struct gateway *gateway, struct gateway_job *job)
     if (!gateway->connected || job->round.active || job->removals > 0) return;
     struct waiting waiting = who_waits(gateway, job);
     uint32_t period_ms = gateway->config.sync_period_ms;
-    if (job->shape == NULL) {
+    if (job->layout == NULL) {
         bool due = !job->sought || gateway->now_ms - job->sought_ms >= period_ms;
         if (waiting.newcomer || (waiting.reader && due)) begin_round(gateway, job, false);
     } else if (waiting.owner) {
@@ -128,8 +128,8 @@ static bool nobody_knows(const struct gateway *gateway, const struct gateway_job
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         const struct gateway_peer *peer = &job->peers[i];
         if (!peer->answered) return false;
-        bool knows = job->shape != NULL ? gateway_peer_knows(job, peer)
-                                        : peer->status.state != WORKER_JOB_UNKNOWN;
+        bool knows = job->layout != NULL ? gateway_peer_knows(job, peer)
+                                         : peer->status.state != WORKER_JOB_UNKNOWN;
         if (knows) return false;
     }
     return true;
@@ -140,9 +140,9 @@ static void send_manifest_again(struct gateway *gateway, struct gateway_job *job
     struct message message = {
         .kind = MESSAGE_MANIFEST,
         .job = text_of(job->id),
-        .manifest = job->shape->hash,
+        .manifest = job->layout->hash,
         .from = gateway->config.name,
-        .store = {.order = true, .bytes = job->shape->bytes},
+        .store = {.order = true, .bytes = job->layout->bytes},
     };
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         const struct gateway_peer *peer = &job->peers[i];
@@ -202,7 +202,7 @@ static void end_round(struct gateway *gateway, struct gateway_job *job)
 {
     job->round.active = false;
     job->over_number = job->round.number;
-    if (job->shape == NULL) {
+    if (job->layout == NULL) {
         end_seeking(gateway, job);
         return;
     }
@@ -220,7 +220,7 @@ static void end_round(struct gateway *gateway, struct gateway_job *job)
     job->learnt = true;
     job->learnt_ms = gateway->now_ms;
     job->wants_round = false;
-    for (uint32_t i = 0; i < job->shape->plan->scan_count; i++) {
+    for (uint32_t i = 0; i < job->layout->plan->scan_count; i++) {
         job->taken[i] = 0;
     }
     if (!gateway_job_note_round(gateway, job)) gateway->effects->failed = true;
@@ -301,16 +301,17 @@ static void refuse_all_seekers(struct gateway *gateway, struct gateway_job *job,
 void gateway_sync_take_manifest(struct gateway *gateway, const struct message *message)
 {
     struct gateway_job *job = gateway_job_find(gateway, message->job);
-    if (job == NULL || job->shape != NULL) return;
+    if (job == NULL || job->layout != NULL) return;
     struct error err;
-    struct shape *shape = NULL;
-    status result = shape_create(message->store.bytes, gateway->config.sentiment, &shape, &err);
+    struct layout *layout = NULL;
+    status result =
+        job_layout_create(message->store.bytes, gateway->config.sentiment, &layout, &err);
     if (result == STATUS_OK &&
-        (shape->hash != message->manifest || !text_equal(shape->manifest.job, message->job))) {
-        shape_release(shape);
+        (layout->hash != message->manifest || !text_equal(layout->manifest.job, message->job))) {
+        job_layout_release(layout);
         result = error_set(&err, STATUS_CORRUPT, "the manifest that came is of another job");
     }
-    if (result == STATUS_OK) result = gateway_job_learn(gateway, job, shape, &err);
+    if (result == STATUS_OK) result = gateway_job_learn(gateway, job, layout, &err);
     if (result != STATUS_OK) {
         refuse_all_seekers(gateway, job, &err);
         return;

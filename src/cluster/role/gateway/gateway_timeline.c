@@ -118,11 +118,11 @@ static bool is_told(const struct line *line, const struct cluster_event *event)
 
 static void add_happened(const struct gateway *gateway, struct line *line)
 {
-    const struct gateway_watch *watch = &gateway->watch;
+    const struct gateway_membership *membership = &gateway->membership;
     uint32_t own_count = line->count;
-    for (uint32_t i = 0; i < watch->event_count && line->count < TIMELINE_MAX; i++) {
-        const struct cluster_event *event = &watch->events[i].event;
-        uint64_t age_ms = gateway->now_ms - watch->events[i].at_ms;
+    for (uint32_t i = 0; i < membership->event_count && line->count < TIMELINE_MAX; i++) {
+        const struct cluster_event *event = &membership->events[i].event;
+        uint64_t age_ms = gateway->now_ms - membership->events[i].at_ms;
         uint64_t margin_ms = line->has_beginning ? 0 : MARGIN_BEFORE_MS;
         if (age_ms > line->oldest_ms + margin_ms) continue;
         if (line->has_ended && age_ms + MARGIN_AFTER_MS < line->ended_ms) continue;

@@ -1,5 +1,5 @@
 /* heartbeat_sender.c - which orders are obeyed is decided by three questions, in this order: is it
- * of now, is its term not older than any seen, is it meant for this incarnation.
+ * current, is its term not older than any seen, is it meant for this incarnation.
  */
 #include "cluster/role/monitor/heartbeat_sender.h"
 
@@ -8,111 +8,122 @@
 #include "engine/base/assert.h"
 #include "engine/base/random.h"
 
-static void term_see(struct beater *beater, struct term term)
+static void term_see(struct heartbeat_sender *heartbeat_sender, struct term term)
 {
-    if (term_compare(term, beater->seen) > 0) beater->seen = term;
+    if (term_compare(term, heartbeat_sender->seen) > 0) heartbeat_sender->seen = term;
 }
 
-static bool monitor_find(const struct beater *beater, const char *name, uint32_t *out)
+static bool monitor_find(const struct heartbeat_sender *heartbeat_sender, const char *name,
+                         uint32_t *out)
 {
-    for (uint32_t i = 0; i < beater->monitor_count; i++) {
-        if (strcmp(beater->monitors[i], name) != 0) continue;
+    for (uint32_t i = 0; i < heartbeat_sender->monitor_count; i++) {
+        if (strcmp(heartbeat_sender->monitors[i], name) != 0) continue;
         *out = i;
         return true;
     }
     return false;
 }
 
-static struct datagram datagram_to(const struct beater *beater, uint32_t monitor,
-                                   enum datagram_kind kind)
+static struct datagram datagram_to(const struct heartbeat_sender *heartbeat_sender,
+                                   uint32_t monitor, enum datagram_kind kind)
 {
     struct datagram datagram = {.kind = kind};
-    memcpy(datagram.from, beater->name, sizeof datagram.from);
-    memcpy(datagram.to, beater->monitors[monitor], sizeof datagram.to);
+    memcpy(datagram.from, heartbeat_sender->name, sizeof datagram.from);
+    memcpy(datagram.to, heartbeat_sender->monitors[monitor], sizeof datagram.to);
     return datagram;
 }
 
-static uint64_t number_draw(struct beater *beater)
+static uint64_t number_draw(struct heartbeat_sender *heartbeat_sender)
 {
-    struct random random = {.state = beater->random};
+    struct random random = {.state = heartbeat_sender->random};
     uint64_t number = random_u64(&random);
-    beater->random = random.state;
+    heartbeat_sender->random = random.state;
     return number;
 }
 
-static enum link_answer link_check(struct beater *beater, uint32_t monitor,
-                                   const struct datagram *datagram, uint64_t now_ms,
-                                   struct datagram *reply)
+static enum replay_guard_answer replay_guard_check(struct heartbeat_sender *heartbeat_sender,
+                                                   uint32_t monitor,
+                                                   const struct datagram *datagram, uint64_t now_ms,
+                                                   struct datagram *reply)
 {
-    struct link *link = &beater->links[monitor];
-    bool is_idle = link_idle_ms(link, now_ms) > LINK_NONCE_LIFE_MS;
-    enum link_answer answer = link_take(link, datagram, is_idle, now_ms, number_draw(beater));
-    if (answer == LINK_CHALLENGE) {
-        *reply = datagram_to(beater, monitor, DATAGRAM_CHALLENGE);
-        reply->challenge = link_challenge(link, datagram);
-        link_stamp(&beater->senders[monitor], beater->incarnation, reply);
+    struct replay_guard *link = &heartbeat_sender->links[monitor];
+    bool is_idle = replay_guard_idle_ms(link, now_ms) > REPLAY_GUARD_NONCE_MS;
+    enum replay_guard_answer answer =
+        replay_guard_take(link, datagram, is_idle, now_ms, number_draw(heartbeat_sender));
+    if (answer == REPLAY_CHALLENGE) {
+        *reply = datagram_to(heartbeat_sender, monitor, DATAGRAM_CHALLENGE);
+        reply->challenge = replay_guard_challenge(link, datagram);
+        replay_guard_stamp(&heartbeat_sender->senders[monitor], heartbeat_sender->incarnation,
+                           reply);
     }
     return answer;
 }
 
-static enum beater_answer hear_order(struct beater *beater, const struct order *order)
+static enum heartbeat_sender_answer hear_order(struct heartbeat_sender *heartbeat_sender,
+                                               const struct order *order)
 {
-    bool is_late = term_compare(order->term, beater->seen) < 0;
-    if (is_late && beater->mutation != BEATER_NO_TERM) return BEATER_NOTHING;
-    term_see(beater, order->term);
-    bool is_ours = order->incarnation == beater->incarnation;
-    if (!is_ours && beater->mutation != BEATER_NO_INCARNATION) return BEATER_NOTHING;
-    return order->kind == ORDER_KILL ? BEATER_KILL : BEATER_STOP;
+    bool is_late = term_compare(order->term, heartbeat_sender->seen) < 0;
+    if (is_late && heartbeat_sender->mutation != HEARTBEAT_SENDER_NO_TERM)
+        return HEARTBEAT_SENDER_NOTHING;
+    term_see(heartbeat_sender, order->term);
+    bool is_ours = order->incarnation == heartbeat_sender->incarnation;
+    if (!is_ours && heartbeat_sender->mutation != HEARTBEAT_SENDER_NO_INCARNATION)
+        return HEARTBEAT_SENDER_NOTHING;
+    return order->kind == ORDER_KILL ? HEARTBEAT_SENDER_KILL : HEARTBEAT_SENDER_STOP;
 }
 
-static enum beater_answer hear_view(struct beater *beater, const struct view *view)
+static enum heartbeat_sender_answer hear_view(struct heartbeat_sender *heartbeat_sender,
+                                              const struct view *view)
 {
-    if (term_compare(view->term, beater->seen) < 0) return BEATER_NOTHING;
-    term_see(beater, view->term);
-    return BEATER_VIEW;
+    if (term_compare(view->term, heartbeat_sender->seen) < 0) return HEARTBEAT_SENDER_NOTHING;
+    term_see(heartbeat_sender, view->term);
+    return HEARTBEAT_SENDER_VIEW;
 }
 
-static enum beater_answer hear_events(struct beater *beater, const struct event_list *events)
+static enum heartbeat_sender_answer hear_events(struct heartbeat_sender *heartbeat_sender,
+                                                const struct event_list *events)
 {
-    if (events->event_count == 0) return BEATER_NOTHING;
+    if (events->event_count == 0) return HEARTBEAT_SENDER_NOTHING;
     struct event_place last = events->events[events->event_count - 1].place;
-    if (event_place_compare(last, beater->events) <= 0) return BEATER_NOTHING;
-    beater->events = last;
-    return BEATER_EVENTS;
+    if (event_place_compare(last, heartbeat_sender->events) <= 0) return HEARTBEAT_SENDER_NOTHING;
+    heartbeat_sender->events = last;
+    return HEARTBEAT_SENDER_EVENTS;
 }
 
-void beater_beat(struct beater *beater, uint32_t monitor, const struct beat *beat,
-                 struct datagram *out)
+void heartbeat_sender_make(struct heartbeat_sender *heartbeat_sender, uint32_t monitor,
+                           const struct heartbeat *heartbeat, struct datagram *out)
 {
-    ASSERT(monitor < beater->monitor_count);
-    *out = datagram_to(beater, monitor, DATAGRAM_BEAT);
-    out->beat = *beat;
-    out->beat.seen = beater->seen;
-    out->beat.events = beater->events;
-    link_stamp(&beater->senders[monitor], beater->incarnation, out);
+    ASSERT(monitor < heartbeat_sender->monitor_count);
+    *out = datagram_to(heartbeat_sender, monitor, DATAGRAM_HEARTBEAT);
+    out->heartbeat = *heartbeat;
+    out->heartbeat.seen = heartbeat_sender->seen;
+    out->heartbeat.events = heartbeat_sender->events;
+    replay_guard_stamp(&heartbeat_sender->senders[monitor], heartbeat_sender->incarnation, out);
 }
 
-enum beater_answer beater_hear(struct beater *beater, const struct datagram *datagram,
-                               uint64_t now_ms, uint32_t *out_monitor, struct datagram *reply)
+enum heartbeat_sender_answer heartbeat_sender_hear(struct heartbeat_sender *heartbeat_sender,
+                                                   const struct datagram *datagram, uint64_t now_ms,
+                                                   uint32_t *out_monitor, struct datagram *reply)
 {
     uint32_t monitor;
-    if (strcmp(datagram->to, beater->name) != 0) return BEATER_NOTHING;
-    if (!monitor_find(beater, datagram->from, &monitor)) return BEATER_NOTHING;
+    if (strcmp(datagram->to, heartbeat_sender->name) != 0) return HEARTBEAT_SENDER_NOTHING;
+    if (!monitor_find(heartbeat_sender, datagram->from, &monitor)) return HEARTBEAT_SENDER_NOTHING;
     *out_monitor = monitor;
 
     if (datagram->kind == DATAGRAM_CHALLENGE) {
-        bool counts =
-            link_challenged(&beater->senders[monitor], beater->incarnation, &datagram->challenge);
-        return counts ? BEATER_BEAT : BEATER_NOTHING;
+        bool counts = replay_guard_challenged(&heartbeat_sender->senders[monitor],
+                                              heartbeat_sender->incarnation, &datagram->challenge);
+        return counts ? HEARTBEAT_SENDER_AGAIN : HEARTBEAT_SENDER_NOTHING;
     }
     if (datagram->kind != DATAGRAM_ORDER && datagram->kind != DATAGRAM_VIEW &&
         datagram->kind != DATAGRAM_EVENTS)
-        return BEATER_NOTHING;
+        return HEARTBEAT_SENDER_NOTHING;
 
-    enum link_answer answer = link_check(beater, monitor, datagram, now_ms, reply);
-    if (answer == LINK_CHALLENGE) return BEATER_CHALLENGE;
-    if (answer != LINK_TAKE) return BEATER_NOTHING;
-    if (datagram->kind == DATAGRAM_ORDER) return hear_order(beater, &datagram->order);
-    if (datagram->kind == DATAGRAM_VIEW) return hear_view(beater, &datagram->view);
-    return hear_events(beater, &datagram->events);
+    enum replay_guard_answer answer =
+        replay_guard_check(heartbeat_sender, monitor, datagram, now_ms, reply);
+    if (answer == REPLAY_CHALLENGE) return HEARTBEAT_SENDER_CHALLENGE;
+    if (answer != REPLAY_TAKE) return HEARTBEAT_SENDER_NOTHING;
+    if (datagram->kind == DATAGRAM_ORDER) return hear_order(heartbeat_sender, &datagram->order);
+    if (datagram->kind == DATAGRAM_VIEW) return hear_view(heartbeat_sender, &datagram->view);
+    return hear_events(heartbeat_sender, &datagram->events);
 }

@@ -1,9 +1,9 @@
 /* monitor.c - where datagrams go, and what of them may be old.
  *
- * Whatever comes is first asked whether it is of now (cluster/role/replay_guard.h): a beat by the
- * node's link for beats, what monitors say to each other by another one, an operator's question by
- * one of a small table. Only challenges are taken as they come: they prove themselves by what they
- * answer.
+ * Whatever comes is first asked whether it is current (cluster/role/replay_guard.h): a heartbeat by
+ * the node's link for heartbeats, what monitors say to each other by another one, an operator's
+ * question by one of a small table. Only challenges are taken as they come: they prove themselves
+ * by what they answer.
  */
 #include "cluster/role/monitor/monitor.h"
 
@@ -84,21 +84,21 @@ static struct datagram *datagram_begin(struct monitor_turn *turn, struct monitor
 }
 
 static struct datagram *write_to(struct monitor_turn *turn, const struct monitor_address *address,
-                                 const char *to, struct link_sender *sender,
+                                 const char *to, struct replay_sender *sender,
                                  enum datagram_kind kind)
 {
     if (address->size == 0) return NULL;
     struct monitor_effect *effect = monitor_effect_add(turn, MONITOR_SEND);
     effect->address = *address;
     struct datagram *datagram = datagram_begin(turn, effect, to, kind);
-    link_stamp(sender, turn->monitor->config.incarnation, datagram);
+    replay_guard_stamp(sender, turn->monitor->config.incarnation, datagram);
     return datagram;
 }
 
-struct datagram *monitor_write_node(struct monitor_turn *turn, struct watch *watch,
+struct datagram *monitor_write_node(struct monitor_turn *turn, struct target *target,
                                     enum datagram_kind kind)
 {
-    return write_to(turn, &watch->address, watch->name, &watch->to_node, kind);
+    return write_to(turn, &target->address, target->name, &target->to_node, kind);
 }
 
 struct datagram *monitor_write_operator(struct monitor_turn *turn, struct operator_entry *entry,
@@ -107,14 +107,14 @@ struct datagram *monitor_write_operator(struct monitor_turn *turn, struct operat
     return write_to(turn, &entry->address, entry->name, &entry->sender, kind);
 }
 
-struct datagram *monitor_write_peer(struct monitor_turn *turn, struct watch *watch,
+struct datagram *monitor_write_peer(struct monitor_turn *turn, struct target *target,
                                     enum datagram_kind kind)
 {
-    ASSERT(watch->position != NO_POSITION);
+    ASSERT(target->position != NO_POSITION);
     struct monitor_effect *effect = monitor_effect_add(turn, MONITOR_SEND_TO_MONITOR);
-    effect->node = watch->node;
-    struct datagram *datagram = datagram_begin(turn, effect, watch->name, kind);
-    link_stamp(&watch->to_peer, turn->monitor->config.incarnation, datagram);
+    effect->node = target->node;
+    struct datagram *datagram = datagram_begin(turn, effect, target->name, kind);
+    replay_guard_stamp(&target->to_peer, turn->monitor->config.incarnation, datagram);
     return datagram;
 }
 
@@ -134,17 +134,17 @@ static void election_said(struct monitor_turn *turn)
     monitor->settled_ms = turn->now_ms + monitor->config.lease_ms / 4;
     monitor->event_sequence = 0;
     for (uint32_t i = 0; i < monitor->config.node_count; i++) {
-        watch_take_over(&monitor->watches[i]);
+        target_take_over(&monitor->targets[i]);
     }
-    tell_event(turn, HAPPENED_ELECTED, &monitor->watches[monitor->self], 0, "");
+    tell_event(turn, HAPPENED_ELECTED, &monitor->targets[monitor->self], 0, "");
 }
 
 static void election_send_one(struct monitor_turn *turn, uint32_t position,
                               const struct election_message *message)
 {
     struct monitor *monitor = turn->monitor;
-    struct watch *watch = &monitor->watches[monitor->monitors[position]];
-    struct datagram *datagram = monitor_write_peer(turn, watch, DATAGRAM_ELECTION);
+    struct target *target = &monitor->targets[monitor->monitors[position]];
+    struct datagram *datagram = monitor_write_peer(turn, target, DATAGRAM_ELECTION);
     datagram->election = *message;
     datagram->election.cluster = monitor->cluster;
     if (message->kind == ELECTION_PEER)
@@ -180,82 +180,86 @@ bool monitor_acts(const struct monitor *monitor, uint64_t now_ms)
 
 /* ---- hearing ---- */
 
-struct watch *monitor_find(struct monitor *monitor, const char *name)
+struct target *monitor_find(struct monitor *monitor, const char *name)
 {
     for (uint32_t i = 0; i < monitor->config.node_count; i++) {
-        if (strcmp(monitor->watches[i].name, name) == 0) return &monitor->watches[i];
+        if (strcmp(monitor->targets[i].name, name) == 0) return &monitor->targets[i];
     }
     return NULL;
 }
 
 /* Sends a challenge where one is due. */
-static enum link_answer link_check(struct monitor_turn *turn, struct link *link,
-                                   const struct monitor_event *event, bool older_is_welcome)
+static enum replay_guard_answer replay_guard_check(struct monitor_turn *turn,
+                                                   struct replay_guard *link,
+                                                   const struct monitor_event *event,
+                                                   bool older_is_welcome)
 {
     struct monitor *monitor = turn->monitor;
     const struct datagram *datagram = event->datagram;
-    enum link_answer answer =
-        link_take(link, datagram, older_is_welcome, turn->now_ms, random_u64(&monitor->random));
-    if (answer == LINK_CHALLENGE) {
+    enum replay_guard_answer answer = replay_guard_take(link, datagram, older_is_welcome,
+                                                        turn->now_ms, random_u64(&monitor->random));
+    if (answer == REPLAY_CHALLENGE) {
         struct monitor_effect *effect = monitor_effect_add(turn, MONITOR_SEND);
         effect->address = event->source;
         struct datagram *reply = datagram_begin(turn, effect, datagram->from, DATAGRAM_CHALLENGE);
         reply->incarnation = monitor->config.incarnation;
-        reply->challenge = link_challenge(link, datagram);
+        reply->challenge = replay_guard_challenge(link, datagram);
     }
     return answer;
 }
 
-static void hear_beat(struct monitor_turn *turn, struct watch *watch,
-                      const struct monitor_event *event)
+static void hear_heartbeat(struct monitor_turn *turn, struct target *target,
+                           const struct monitor_event *event)
 {
-    if (event->datagram->beat.role != watch->role) return;
+    if (event->datagram->heartbeat.role != target->role) return;
     /* Not by `silent_ms`: that begins anew when the leader has heard somebody we don't. */
-    bool is_missed =
-        link_idle_ms(&watch->beats, turn->now_ms) >= turn->monitor->config.patience_ms / 2;
-    if (link_check(turn, &watch->beats, event, is_missed) != LINK_TAKE) return;
-    watch->address = event->source;
-    watch_beat(turn, watch, event->datagram);
+    bool is_missed = replay_guard_idle_ms(&target->heartbeats, turn->now_ms) >=
+                     turn->monitor->config.failure_timeout_ms / 2;
+    if (replay_guard_check(turn, &target->heartbeats, event, is_missed) != REPLAY_TAKE) return;
+    target->address = event->source;
+    target_beat(turn, target, event->datagram);
 }
 
 /* Two cluster files could have two majorities, or two ideas of when a lease ends. */
-static bool is_of_our_cluster(struct monitor_turn *turn, struct watch *watch,
+static bool is_of_our_cluster(struct monitor_turn *turn, struct target *target,
                               const struct datagram *datagram)
 {
     const struct monitor *monitor = turn->monitor;
     if (datagram->kind == DATAGRAM_ELECTION)
-        watch->differs = datagram->election.cluster != monitor->cluster;
-    if (!watch->differs) return true;
+        target->differs = datagram->election.cluster != monitor->cluster;
+    if (!target->differs) return true;
     bool is_due =
-        watch->differs_said_ms == 0 || turn->now_ms - watch->differs_said_ms >= DIFFERS_PAUSE_MS;
+        target->differs_said_ms == 0 || turn->now_ms - target->differs_said_ms >= DIFFERS_PAUSE_MS;
     if (is_due) {
-        watch->differs_said_ms = turn->now_ms;
+        target->differs_said_ms = turn->now_ms;
         monitor_say(turn, SAY_ERROR,
-                    "event=cluster-file-differs target=%s reason=\"its monitors, lease, patience "
+                    "event=cluster-file-differs target=%s reason=\"its monitors, lease, the "
+                    "failure timeout "
                     "or beat_period are not ours: it is not heard\"",
-                    watch->name);
+                    target->name);
     }
     return false;
 }
 
-static void hear_peer(struct monitor_turn *turn, struct watch *watch,
+static void hear_peer(struct monitor_turn *turn, struct target *target,
                       const struct monitor_event *event)
 {
     struct monitor *monitor = turn->monitor;
     const struct datagram *datagram = event->datagram;
-    if (watch->position == NO_POSITION || watch->node == monitor->self) return;
-    bool is_missed = link_idle_ms(&watch->talk, turn->now_ms) >= monitor->config.patience_ms / 2;
-    enum link_answer answer = link_check(turn, &watch->talk, event, is_missed);
-    if (answer != LINK_TAKE && answer != LINK_LATE) return;
-    if (!is_of_our_cluster(turn, watch, datagram)) return;
+    if (target->position == NO_POSITION || target->node == monitor->self) return;
+    bool is_missed =
+        replay_guard_idle_ms(&target->talk, turn->now_ms) >= monitor->config.failure_timeout_ms / 2;
+    enum replay_guard_answer answer = replay_guard_check(turn, &target->talk, event, is_missed);
+    if (answer != REPLAY_TAKE && answer != REPLAY_LATE) return;
+    if (!is_of_our_cluster(turn, target, datagram)) return;
 
     if (datagram->kind == DATAGRAM_VIEW) {
-        tell_hear_view(turn, watch, &datagram->view, answer);
+        tell_hear_view(turn, target, &datagram->view, answer);
     } else if (datagram->kind == DATAGRAM_EVENTS) {
-        tell_hear_events(turn, watch, &datagram->events);
+        tell_hear_events(turn, target, &datagram->events);
     } else {
         struct election_outs outs = {0};
-        election_hear(&monitor->election, watch->position, &datagram->election, turn->now_ms,
+        election_hear(&monitor->election, target->position, &datagram->election, turn->now_ms,
                       &outs);
         election_send(turn, &outs);
     }
@@ -294,7 +298,7 @@ static void hear_ask(struct monitor_turn *turn, const struct monitor_event *even
     struct operator_entry *entry = operator_find(monitor, datagram->from);
     if (entry == NULL) entry = operator_make(monitor, datagram->from, turn->now_ms);
     if (entry == NULL) return; /* Whoever asks asks again. */
-    if (link_check(turn, &entry->link, event, true) != LINK_TAKE) return;
+    if (replay_guard_check(turn, &entry->link, event, true) != REPLAY_TAKE) return;
     entry->used_ms = turn->now_ms;
     entry->address = event->source;
 
@@ -304,29 +308,30 @@ static void hear_ask(struct monitor_turn *turn, const struct monitor_event *even
         tell_operator(turn, entry);
         return;
     }
-    struct watch *watch = monitor_find(monitor, ask->node);
-    if (watch == NULL || !election_leads(&monitor->election, turn->now_ms)) return;
-    if (ask->kind == ASK_STOP) watch_stop(turn, watch);
-    if (ask->kind == ASK_KILLED) tell_event(turn, HAPPENED_KILLED, watch, 0, "");
+    struct target *target = monitor_find(monitor, ask->node);
+    if (target == NULL || !election_leads(&monitor->election, turn->now_ms)) return;
+    if (ask->kind == ASK_STOP) target_stop(turn, target);
+    if (ask->kind == ASK_KILLED) tell_event(turn, HAPPENED_KILLED, target, 0, "");
 }
 
 /* They could not take what we sent: it is said again, now with the number they want. */
-static void hear_challenge(struct monitor_turn *turn, struct watch *watch,
+static void hear_challenge(struct monitor_turn *turn, struct target *target,
                            const struct datagram *datagram)
 {
     struct monitor *monitor = turn->monitor;
     uint64_t incarnation = monitor->config.incarnation;
     const struct challenge *challenge = &datagram->challenge;
-    if (watch == NULL) {
+    if (target == NULL) {
         struct operator_entry *entry = operator_find(monitor, datagram->from);
-        if (entry == NULL || !link_challenged(&entry->sender, incarnation, challenge)) return;
+        if (entry == NULL || !replay_guard_challenged(&entry->sender, incarnation, challenge))
+            return;
         if (entry->wants_view) tell_operator(turn, entry);
-    } else if (link_challenged(&watch->to_node, incarnation, challenge)) {
+    } else if (replay_guard_challenged(&target->to_node, incarnation, challenge)) {
         monitor->has_news = true;
-    } else if (watch->position != NO_POSITION &&
-               link_challenged(&watch->to_peer, incarnation, challenge)) {
+    } else if (target->position != NO_POSITION &&
+               replay_guard_challenged(&target->to_peer, incarnation, challenge)) {
         struct election_outs outs = {0};
-        election_repeat(&monitor->election, watch->position, turn->now_ms, &outs);
+        election_repeat(&monitor->election, target->position, turn->now_ms, &outs);
         election_send(turn, &outs);
         monitor->has_news = true;
     }
@@ -336,21 +341,21 @@ static void hear(struct monitor_turn *turn, const struct monitor_event *event)
 {
     const struct datagram *datagram = event->datagram;
     if (strcmp(datagram->to, turn->monitor->name) != 0) return;
-    struct watch *watch = monitor_find(turn->monitor, datagram->from);
+    struct target *target = monitor_find(turn->monitor, datagram->from);
     switch (datagram->kind) {
-    case DATAGRAM_BEAT:
-        if (watch != NULL) hear_beat(turn, watch, event);
+    case DATAGRAM_HEARTBEAT:
+        if (target != NULL) hear_heartbeat(turn, target, event);
         break;
     case DATAGRAM_CHALLENGE:
-        hear_challenge(turn, watch, datagram);
+        hear_challenge(turn, target, datagram);
         break;
     case DATAGRAM_ELECTION:
     case DATAGRAM_VIEW:
     case DATAGRAM_EVENTS:
-        if (watch != NULL) hear_peer(turn, watch, event);
+        if (target != NULL) hear_peer(turn, target, event);
         break;
     case DATAGRAM_ASK:
-        if (watch == NULL && datagram->from[0] != '\0') hear_ask(turn, event);
+        if (target == NULL && datagram->from[0] != '\0') hear_ask(turn, event);
         break;
     case DATAGRAM_ORDER:
     case DATAGRAM_KINDS:
@@ -371,7 +376,7 @@ static void tick(struct monitor_turn *turn)
     election_tick(&monitor->election, turn->now_ms, &outs);
     election_send(turn, &outs);
     for (uint32_t i = 0; i < monitor->config.node_count; i++) {
-        watch_tick(turn, &monitor->watches[i], elapsed_ms);
+        target_tick(turn, &monitor->targets[i], elapsed_ms);
     }
     tell_tick(turn);
 }
@@ -397,11 +402,11 @@ void monitor_step(struct monitor *monitor, const struct monitor_event *event,
         break;
     case MONITOR_DRIVEN:
         ASSERT(event->node < monitor->config.node_count);
-        watch_driven(&turn, &monitor->watches[event->node], event->error);
+        target_driven(&turn, &monitor->targets[event->node], event->error);
         break;
     case MONITOR_ENDED:
         ASSERT(event->node < monitor->config.node_count);
-        watch_ended(&turn, &monitor->watches[event->node], event->error);
+        target_ended(&turn, &monitor->targets[event->node], event->error);
         break;
     case MONITOR_STOP:
         stop(&turn);
@@ -409,7 +414,7 @@ void monitor_step(struct monitor *monitor, const struct monitor_event *event,
     }
 }
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 static status name_copy(char *out, struct text name, struct error *err)
 {
@@ -420,23 +425,23 @@ static status name_copy(char *out, struct text name, struct error *err)
     return STATUS_OK;
 }
 
-static status watch_init(struct monitor *monitor, uint32_t node, uint32_t *monitor_count,
-                         struct error *err)
+static status target_init(struct monitor *monitor, uint32_t node, uint32_t *monitor_count,
+                          struct error *err)
 {
-    struct watch *watch = &monitor->watches[node];
+    struct target *target = &monitor->targets[node];
     const struct monitor_node *config = &monitor->config.nodes[node];
-    *watch = (struct watch){
+    *target = (struct target){
         .role = config->role,
         .node = node,
         .position = NO_POSITION,
         .to_node = {.sequence = NODE_SEQUENCES, .challenged = NODE_SEQUENCES},
     };
-    TRY(name_copy(watch->name, config->name, err));
+    TRY(name_copy(target->name, config->name, err));
     if (config->role != NODE_MONITOR) return STATUS_OK;
     if (*monitor_count == ELECTION_MONITORS_MAX)
         return error_set(err, STATUS_LIMIT, "monitor: there are more than %d monitors",
                          ELECTION_MONITORS_MAX);
-    watch->position = *monitor_count;
+    target->position = *monitor_count;
     monitor->monitors[(*monitor_count)++] = node;
     return STATUS_OK;
 }
@@ -445,10 +450,10 @@ static uint64_t cluster_hash(const struct monitor *monitor, uint32_t monitor_cou
 {
     const struct monitor_config *config = &monitor->config;
     uint64_t hash = hash_combine(monitor_count, config->lease_ms);
-    hash = hash_combine(hash, config->patience_ms);
-    hash = hash_combine(hash, config->beat_period_ms);
+    hash = hash_combine(hash, config->failure_timeout_ms);
+    hash = hash_combine(hash, config->heartbeat_period_ms);
     for (uint32_t i = 0; i < monitor_count; i++) {
-        const char *name = monitor->watches[monitor->monitors[i]].name;
+        const char *name = monitor->targets[monitor->monitors[i]].name;
         hash = hash_combine(hash, hash_bytes(name, strlen(name)));
     }
     return hash;
@@ -460,9 +465,9 @@ static status monitor_init(struct monitor *monitor, uint64_t now_ms, struct erro
     TRY(name_copy(monitor->name, config->name, err));
     uint32_t monitor_count = 0;
     for (uint32_t i = 0; i < config->node_count; i++) {
-        TRY(watch_init(monitor, i, &monitor_count, err));
+        TRY(target_init(monitor, i, &monitor_count, err));
     }
-    struct watch *self = monitor_find(monitor, monitor->name);
+    struct target *self = monitor_find(monitor, monitor->name);
     if (self == NULL || self->position == NO_POSITION)
         return error_set(err, STATUS_USAGE, "monitor: %s is not a monitor of this cluster",
                          monitor->name);
@@ -490,10 +495,10 @@ status monitor_create(const struct monitor_config *config, uint64_t now_ms, stru
     if (monitor == NULL) return error_memory(err);
     *monitor =
         (struct monitor){.config = *config, .tick_ms = now_ms, .random = {.state = config->seed}};
-    monitor->watches = memory_alloc(NULL, sizeof *monitor->watches * config->node_count);
+    monitor->targets = memory_alloc(NULL, sizeof *monitor->targets * config->node_count);
     monitor->history.items = memory_alloc(NULL, sizeof *monitor->history.items * HISTORY_SIZE);
     status result = STATUS_OK;
-    if (monitor->watches == NULL || monitor->history.items == NULL) {
+    if (monitor->targets == NULL || monitor->history.items == NULL) {
         result = error_memory(err);
     } else {
         result = monitor_init(monitor, now_ms, err);
@@ -509,7 +514,7 @@ status monitor_create(const struct monitor_config *config, uint64_t now_ms, stru
 void monitor_destroy(struct monitor *monitor)
 {
     if (monitor == NULL) return;
-    memory_free(NULL, monitor->watches, sizeof *monitor->watches * monitor->config.node_count);
+    memory_free(NULL, monitor->targets, sizeof *monitor->targets * monitor->config.node_count);
     memory_free(NULL, monitor->history.items, sizeof *monitor->history.items * HISTORY_SIZE);
     memory_free(NULL, monitor, sizeof *monitor);
 }
@@ -519,8 +524,8 @@ const struct election *monitor_election(const struct monitor *monitor)
     return &monitor->election;
 }
 
-void monitor_watched(const struct monitor *monitor, uint32_t node, struct watched *out)
+void monitor_targets(const struct monitor *monitor, uint32_t node, struct monitored *out)
 {
     ASSERT(node < monitor->config.node_count);
-    watch_describe(&monitor->watches[node], out);
+    target_describe(&monitor->targets[node], out);
 }

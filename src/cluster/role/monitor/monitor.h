@@ -1,10 +1,10 @@
 /* monitor.h - notices dead and hung nodes, and has them started again when it is the leader.
  *
  * step(event) -> effects, like the other roles, with events of its own: a monitor knows no broker
- * and keeps nothing on disk. It hears beats of every node; a node whose beats stay out for longer
- * than patience is suspected, one that beats without progress for `hang_timeout` is hung. Time is
- * counted in ticks, each of at most one tick period, so that a monitor that was stopped for a while
- * reads what came meanwhile before it suspects anybody.
+ * and keeps nothing on disk. It hears heartbeats of every node; a node whose heartbeats stay out
+ * for longer than the failure timeout is suspected, one that heartbeats without progress for
+ * `hang_timeout` is hung. Time is counted in ticks, each of at most one tick period, so that a
+ * monitor that was stopped for a while reads what came meanwhile before it suspects anybody.
  *
  * The leader (cluster/role/monitor/election.h) tells the driver to restart what is dead: kill what
  * may be left, then start; with a back-off per node, one order at a time per node, and none for a
@@ -49,10 +49,10 @@ struct monitor_config {
     struct text name;
     const struct monitor_node *nodes; /* Borrowed for the call, as the name is. */
     uint32_t node_count;
-    uint32_t beat_period_ms;
-    uint32_t patience_ms; /* More than two beat periods. */
-    uint32_t hang_timeout_ms;
-    uint32_t start_timeout_ms; /* Until a node that was started has to beat; after each time in
+    uint32_t heartbeat_period_ms;
+    uint32_t failure_timeout_ms; /* More than two heartbeat periods. */
+    uint32_t stall_timeout_ms;
+    uint32_t start_timeout_ms; /* Until a node that was started has to heartbeat; after each time in
                                   vain twice as long, up to eight times. */
     uint32_t lease_ms;
     uint64_t incarnation; /* Of this start: the wall clock in ms. */
@@ -142,6 +142,6 @@ static inline struct term event_term_back(uint64_t value)
 /* For whoever drives or watches it. */
 const struct election *monitor_election(const struct monitor *monitor);
 /* What it thinks of a node now. */
-void monitor_watched(const struct monitor *monitor, uint32_t node, struct watched *out);
+void monitor_targets(const struct monitor *monitor, uint32_t node, struct monitored *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* monitor_state.h - what a monitor remembers, and the parts it is made of.
  *
  *     monitor.c          events in, the election, challenges, effects out
- *     monitor_watch.c    each node's life: beats, silence, restarts
+ *     monitor_watch.c    each node's incarnation: heartbeats, silence, restarts
  *     monitor_tell.c     views and events to gateways, monitors and operators, and from the leader
  *     monitor_history.c  the last things that happened
  *
@@ -20,7 +20,7 @@ enum {
     OPERATORS_MAX = 64,
     BACKOFF_FIRST_MS = 200,
     BACKOFF_LAST_MS = 5000,
-    LIFE_ENOUGH_MS = 10000,   /* Who lives this long begins anew. */
+    UPTIME_ENOUGH_MS = 10000, /* Who lives this long begins anew. */
     VAIN_STARTS = 5,          /* Then it is broken. */
     AWAIT_DOUBLINGS = 3,      /* Of start_timeout, one for each start in vain. */
     OPERATOR_IDLE_MS = 5000,  /* Then its place may be another's. */
@@ -30,26 +30,26 @@ enum {
 };
 #define NO_POSITION UINT32_MAX
 
-struct watch {
+struct target {
     char name[DATAGRAM_NAME_SIZE];
     enum node_role role;
     uint32_t node;     /* Of the cluster's nodes; */
     uint32_t position; /* of a monitor, among the monitors, else NO_POSITION. */
-    enum watch_state state;
+    enum health state;
 
-    /* A monitor's beats and its election have sequences of their own, since they come from two
+    /* A monitor's heartbeats and its election have sequences of their own, since they come from two
      * threads and sockets; so have the things that we send to either. */
-    struct link beats;
-    struct link talk;
-    struct link_sender to_node;
-    struct link_sender to_peer;
-    struct monitor_address address; /* Where its beats come from. */
+    struct replay_guard heartbeats;
+    struct replay_guard talk;
+    struct replay_sender to_node;
+    struct replay_sender to_peer;
+    struct monitor_address address; /* Where its heartbeats come from. */
 
-    uint64_t incarnation; /* 0: never heard. */
-    struct beat beat;     /* The last one. */
-    uint64_t silent_ms;   /* Since then, or since the beginning; in ticks, */
-    uint64_t stuck_ms;    /* since it last had progress, */
-    uint64_t life_ms;     /* and since it is up. */
+    uint64_t incarnation;       /* 0: never heard. */
+    struct heartbeat heartbeat; /* The last one. */
+    uint64_t silent_ms;         /* Since then, or since the beginning; in ticks, */
+    uint64_t stuck_ms;          /* since it last had progress, */
+    uint64_t uptime_ms;         /* and since it is up. */
 
     bool is_hung;        /* Suspected for want of progress. */
     bool is_lost;        /* From the last sign of it until it is up again: */
@@ -63,7 +63,7 @@ struct watch {
     bool is_awaited;     /* It was started, for the last */
     uint64_t awaited_ms; /* ms, and not heard of. */
     bool start_failed;   /* Something may hold its place: kill it next time. */
-    bool stops_next;     /* To be stopped as soon as it beats: the driver was faster. */
+    bool stops_next;     /* To be stopped as soon as it heartbeats: the driver was faster. */
     bool broken_told;
     uint32_t attempts;   /* To start it since it last lived long enough. */
     uint32_t backoff_ms; /* After the next attempt; 0: BACKOFF_FIRST_MS. */
@@ -92,9 +92,9 @@ struct history {
 
 struct operator_entry {
     char name[DATAGRAM_NAME_SIZE]; /* Empty: free. */
-    struct link link;
-    struct link_sender sender;
-    struct monitor_address address; /* Size 0: it has not proved yet that it is of now. */
+    struct replay_guard link;
+    struct replay_sender sender;
+    struct monitor_address address; /* Size 0: it has not proved yet that it is current. */
     bool wants_view;
     uint64_t used_ms;
 };
@@ -103,7 +103,7 @@ struct monitor {
     struct monitor_config config; /* Its name and nodes are not to be used: they were borrowed. */
     char name[DATAGRAM_NAME_SIZE];
     uint32_t self;
-    struct watch *watches;                    /* Of config.node_count. */
+    struct target *targets;                   /* Of config.node_count. */
     uint32_t monitors[ELECTION_MONITORS_MAX]; /* Their nodes, by position. */
     struct election election;
     uint64_t cluster; /* Of what all monitors have to have the same: see election_message. */
@@ -131,12 +131,12 @@ struct monitor_turn {
 struct monitor_effect *monitor_effect_add(struct monitor_turn *turn, enum monitor_effect_kind kind);
 void monitor_say(struct monitor_turn *turn, enum say_level level, const char *format, ...)
     PRINTF_LIKE(3, 4);
-struct watch *monitor_find(struct monitor *monitor, const char *name);
+struct target *monitor_find(struct monitor *monitor, const char *name);
 /* A datagram to the node's heartbeat, stamped; to be filled in. NULL: it is not known where. */
-struct datagram *monitor_write_node(struct monitor_turn *turn, struct watch *watch,
+struct datagram *monitor_write_node(struct monitor_turn *turn, struct target *target,
                                     enum datagram_kind kind);
 /* The same to another monitor itself. */
-struct datagram *monitor_write_peer(struct monitor_turn *turn, struct watch *watch,
+struct datagram *monitor_write_peer(struct monitor_turn *turn, struct target *target,
                                     enum datagram_kind kind);
 struct datagram *monitor_write_operator(struct monitor_turn *turn, struct operator_entry *entry,
                                         enum datagram_kind kind);
@@ -146,33 +146,33 @@ void monitor_see_term(struct monitor_turn *turn, struct term term);
 
 /* ---- monitor_watch.c ---- */
 
-void watch_beat(struct monitor_turn *turn, struct watch *watch, const struct datagram *datagram);
-void watch_tick(struct monitor_turn *turn, struct watch *watch, uint64_t elapsed_ms);
+void target_beat(struct monitor_turn *turn, struct target *target, const struct datagram *datagram);
+void target_tick(struct monitor_turn *turn, struct target *target, uint64_t elapsed_ms);
 /* The driver is done; `error` NULL: it did what it was told. */
-void watch_driven(struct monitor_turn *turn, struct watch *watch, const struct error *error);
+void target_driven(struct monitor_turn *turn, struct target *target, const struct error *error);
 /* What the driver had started has ended by itself. */
-void watch_ended(struct monitor_turn *turn, struct watch *watch, const struct error *error);
+void target_ended(struct monitor_turn *turn, struct target *target, const struct error *error);
 /* An operator wants it stopped. */
-void watch_stop(struct monitor_turn *turn, struct watch *watch);
+void target_stop(struct monitor_turn *turn, struct target *target);
 /* We have become leader. */
-void watch_take_over(struct watch *watch);
+void target_take_over(struct target *target);
 /* Another monitor says that it was stopped on purpose; or that it is wanted again. */
-void watch_adopt_stop(struct monitor_turn *turn, struct watch *watch,
-                      const struct watched *watched);
-void watch_adopt_want(struct monitor_turn *turn, struct watch *watch);
-void watch_describe(const struct watch *watch, struct watched *out);
+void target_adopt_stop(struct monitor_turn *turn, struct target *target,
+                       const struct monitored *monitored);
+void target_adopt_want(struct monitor_turn *turn, struct target *target);
+void target_describe(const struct target *target, struct monitored *out);
 
 /* ---- monitor_tell.c ---- */
 
 /* Something happened: into the history, and to all; only while we lead. */
-void tell_event(struct monitor_turn *turn, enum cluster_event_kind kind, const struct watch *watch,
-                uint64_t number, const char *text);
+void tell_event(struct monitor_turn *turn, enum cluster_event_kind kind,
+                const struct target *target, uint64_t number, const char *text);
 void tell_tick(struct monitor_turn *turn);
 void tell_operator(struct monitor_turn *turn, struct operator_entry *entry);
 /* Of a view that was overtaken (LINK_LATE) only stops count. */
-void tell_hear_view(struct monitor_turn *turn, struct watch *from, const struct view *view,
-                    enum link_answer answer);
-void tell_hear_events(struct monitor_turn *turn, struct watch *from,
+void tell_hear_view(struct monitor_turn *turn, struct target *from, const struct view *view,
+                    enum replay_guard_answer answer);
+void tell_hear_events(struct monitor_turn *turn, struct target *from,
                       const struct event_list *events);
 
 /* ---- monitor_history.c ---- */

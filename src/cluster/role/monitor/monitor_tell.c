@@ -2,7 +2,8 @@
  * who know better.
  *
  * A view's datagrams are of use one by one, so a lost one is made good by the next round. Events
- * are numbered: gateways say in their beats which was their last, monitors answer with their last.
+ * are numbered: gateways say in their heartbeats which was their last, monitors answer with their
+ * last.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -38,25 +39,25 @@ static void text_copy(char *out, size_t size, const char *text)
     out[length] = '\0';
 }
 
-void tell_event(struct monitor_turn *turn, enum cluster_event_kind kind, const struct watch *watch,
-                uint64_t number, const char *text)
+void tell_event(struct monitor_turn *turn, enum cluster_event_kind kind,
+                const struct target *target, uint64_t number, const char *text)
 {
     struct monitor *monitor = turn->monitor;
     if (!election_leads(&monitor->election, turn->now_ms)) return;
     struct cluster_event event = {
         .place = {.term = event_term(monitor->election.own), .sequence = ++monitor->event_sequence},
         .kind = kind,
-        .incarnation = watch->incarnation,
+        .incarnation = target->incarnation,
         .number = number,
     };
-    memcpy(event.node, watch->name, sizeof event.node);
+    memcpy(event.node, target->name, sizeof event.node);
     text_copy(event.text, sizeof event.text, text);
     history_add(&monitor->history, &event, turn->now_ms);
     monitor->has_news = true;
     monitor_say(
         turn, level_of(kind),
         "event=%s target=%s incarnation=%" PRIu64 " term=%" PRIu64 " number=%" PRIu64 "%s%.128s%s",
-        cluster_event_names[kind], watch->name, watch->incarnation, monitor->election.own.number,
+        cluster_event_names[kind], target->name, target->incarnation, monitor->election.own.number,
         number, text[0] == '\0' ? "" : " text=\"", text, text[0] == '\0' ? "" : "\"");
 }
 
@@ -69,7 +70,7 @@ static void view_head(const struct monitor *monitor, uint64_t now_ms, struct vie
         .node_total = monitor->config.node_count,
     };
     if (out->term.number == 0) return;
-    const struct watch *leader = &monitor->watches[monitor->monitors[out->term.holder]];
+    const struct target *leader = &monitor->targets[monitor->monitors[out->term.holder]];
     memcpy(out->leader, leader->name, sizeof out->leader);
 }
 
@@ -78,7 +79,7 @@ static void view_page(const struct monitor *monitor, uint32_t first, struct view
     out->node_count = 0;
     for (uint32_t i = first; i < monitor->config.node_count; i++) {
         if (out->node_count == DATAGRAM_NODES_MAX) return;
-        watch_describe(&monitor->watches[i], &out->nodes[out->node_count++]);
+        target_describe(&monitor->targets[i], &out->nodes[out->node_count++]);
     }
 }
 
@@ -133,13 +134,13 @@ static void tell_all(struct monitor_turn *turn)
 {
     struct monitor *monitor = turn->monitor;
     for (uint32_t i = 0; i < monitor->config.node_count; i++) {
-        struct watch *watch = &monitor->watches[i];
-        bool is_monitor = watch->position != NO_POSITION;
-        if (i == monitor->self || (!is_monitor && watch->role != NODE_GATEWAY)) continue;
-        if (!is_monitor && watch->silent_ms > monitor->config.patience_ms) continue;
+        struct target *target = &monitor->targets[i];
+        bool is_monitor = target->position != NO_POSITION;
+        if (i == monitor->self || (!is_monitor && target->role != NODE_GATEWAY)) continue;
+        if (!is_monitor && target->silent_ms > monitor->config.failure_timeout_ms) continue;
         write_function write = is_monitor ? write_peer : write_node;
-        send_view(turn, write, watch);
-        send_events(turn, write, watch, watch->known, EVENT_DATAGRAMS);
+        send_view(turn, write, target);
+        send_events(turn, write, target, target->known, EVENT_DATAGRAMS);
     }
 }
 
@@ -166,28 +167,28 @@ void tell_operator(struct monitor_turn *turn, struct operator_entry *entry)
 /* ---- what other monitors tell ---- */
 
 /* A stop that the leader does not know of is reported to it. */
-static bool is_objection(const struct watch *watch, const struct watched *watched)
+static bool is_objection(const struct target *target, const struct monitored *monitored)
 {
-    if (watch->state != WATCH_STOPPED || watched->state == WATCH_STOPPED) return false;
-    if (watched->incarnation == watch->stopped) return true;
-    bool is_alive = watched->state == WATCH_UP || watched->state == WATCH_STARTING;
-    return !is_alive && watched->incarnation < watch->stopped;
+    if (target->state != HEALTH_STOPPED || monitored->state == HEALTH_STOPPED) return false;
+    if (monitored->incarnation == target->stopped) return true;
+    bool is_alive = monitored->state == HEALTH_UP || monitored->state == HEALTH_STARTING;
+    return !is_alive && monitored->incarnation < target->stopped;
 }
 
-static void adopt(struct monitor_turn *turn, struct watch *watch, const struct watched *watched,
-                  enum link_answer answer)
+static void adopt(struct monitor_turn *turn, struct target *target,
+                  const struct monitored *monitored, enum replay_guard_answer answer)
 {
-    if (watched->restarts > watch->restarts) watch->restarts = watched->restarts;
-    if (watched->state == WATCH_STOPPED) {
-        watch_adopt_stop(turn, watch, watched);
-    } else if (answer == LINK_TAKE) {
-        watch_adopt_want(turn, watch);
+    if (monitored->restarts > target->restarts) target->restarts = monitored->restarts;
+    if (monitored->state == HEALTH_STOPPED) {
+        target_adopt_stop(turn, target, monitored);
+    } else if (answer == REPLAY_TAKE) {
+        target_adopt_want(turn, target);
     }
 }
 
 /* A leader that has just been started knows nothing of what was before: it is told by all, a little
  * with each view. What gets lost on the way it may have from another. */
-static void offer_history(struct monitor_turn *turn, struct watch *leader, struct term term)
+static void offer_history(struct monitor_turn *turn, struct target *leader, struct term term)
 {
     struct event_list list;
     history_list(&turn->monitor->history, leader->offered, turn->now_ms, &list);
@@ -200,8 +201,8 @@ static void offer_history(struct monitor_turn *turn, struct watch *leader, struc
     monitor_write_peer(turn, leader, DATAGRAM_EVENTS)->events = list;
 }
 
-static void hear_leader(struct monitor_turn *turn, struct watch *from, const struct view *view,
-                        enum link_answer answer)
+static void hear_leader(struct monitor_turn *turn, struct target *from, const struct view *view,
+                        enum replay_guard_answer answer)
 {
     struct monitor *monitor = turn->monitor;
     if (term_compare(view->term, monitor->adopted) < 0) return;
@@ -212,15 +213,15 @@ static void hear_leader(struct monitor_turn *turn, struct watch *from, const str
     struct view objections = {.term = view->term, .node_total = monitor->config.node_count};
     memcpy(objections.leader, from->name, sizeof objections.leader);
     for (uint32_t i = 0; i < view->node_count; i++) {
-        const struct watched *watched = &view->nodes[i];
-        struct watch *watch = monitor_find(monitor, watched->name);
-        if (watch == NULL) continue;
-        if (is_objection(watch, watched)) {
-            struct watched *objection = &objections.nodes[objections.node_count++];
-            watch_describe(watch, objection);
-            objection->incarnation = watch->stopped;
+        const struct monitored *monitored = &view->nodes[i];
+        struct target *target = monitor_find(monitor, monitored->name);
+        if (target == NULL) continue;
+        if (is_objection(target, monitored)) {
+            struct monitored *objection = &objections.nodes[objections.node_count++];
+            target_describe(target, objection);
+            objection->incarnation = target->stopped;
         } else {
-            adopt(turn, watch, watched, answer);
+            adopt(turn, target, monitored, answer);
         }
     }
     if (objections.node_count == 0) return;
@@ -231,15 +232,15 @@ static void hear_leader(struct monitor_turn *turn, struct watch *from, const str
 static void hear_objections(struct monitor_turn *turn, const struct view *view)
 {
     for (uint32_t i = 0; i < view->node_count; i++) {
-        const struct watched *watched = &view->nodes[i];
-        struct watch *watch = monitor_find(turn->monitor, watched->name);
-        if (watch == NULL || watched->state != WATCH_STOPPED) continue;
-        watch_adopt_stop(turn, watch, watched);
+        const struct monitored *monitored = &view->nodes[i];
+        struct target *target = monitor_find(turn->monitor, monitored->name);
+        if (target == NULL || monitored->state != HEALTH_STOPPED) continue;
+        target_adopt_stop(turn, target, monitored);
     }
 }
 
-void tell_hear_view(struct monitor_turn *turn, struct watch *from, const struct view *view,
-                    enum link_answer answer)
+void tell_hear_view(struct monitor_turn *turn, struct target *from, const struct view *view,
+                    enum replay_guard_answer answer)
 {
     if (view->term.number != 0 && view->term.holder == from->position) {
         hear_leader(turn, from, view, answer);
@@ -250,13 +251,13 @@ void tell_hear_view(struct monitor_turn *turn, struct watch *from, const struct 
 
 static void suspicion_note(struct monitor *monitor, const struct cluster_event *event)
 {
-    struct watch *watch = monitor_find(monitor, event->node);
-    if (watch == NULL || watch->incarnation != event->incarnation) return;
+    struct target *target = monitor_find(monitor, event->node);
+    if (target == NULL || target->incarnation != event->incarnation) return;
     if (event->kind == HAPPENED_SUSPECTED || event->kind == HAPPENED_HUNG)
-        watch->suspicion_told = true;
+        target->suspicion_told = true;
 }
 
-void tell_hear_events(struct monitor_turn *turn, struct watch *from,
+void tell_hear_events(struct monitor_turn *turn, struct target *from,
                       const struct event_list *events)
 {
     struct monitor *monitor = turn->monitor;

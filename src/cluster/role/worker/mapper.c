@@ -19,7 +19,7 @@ struct prepared {
     uint32_t scan;
     struct scan_run *run;
     struct pipeline_counts *counted; /* By pipeline of the scan: told already. */
-    struct account account;          /* Of one chunk. */
+    struct counters counters;        /* Of one chunk. */
     struct arena arena;
     uint64_t used; /* When it was last of use. */
 };
@@ -81,7 +81,7 @@ static struct prepared *find_prepared(struct mapper *mapper, const struct map_ta
 /* "query q1: ..." */
 static status blame(const struct map_task *task, uint32_t culprit, struct error *err)
 {
-    const struct plan *plan = task->job->shape->plan;
+    const struct plan *plan = task->job->layout->plan;
     const struct scan *scan = &plan->scans[task->scan];
     if (culprit == SCAN_RUN_ITSELF) {
         return error_prefix(err, "reading %.*s", TEXT_ARGS(plan->tables[scan->table].name));
@@ -93,21 +93,21 @@ static status blame(const struct map_task *task, uint32_t culprit, struct error 
 static status prepare(struct prepared *prepared, struct map_task *task, struct error *err)
 {
     struct map_job *job = task->job;
-    const struct plan *plan = job->shape->plan;
+    const struct plan *plan = job->layout->plan;
     const struct scan *scan = &plan->scans[task->scan];
     *prepared = (struct prepared){.job = map_job_keep(job), .scan = task->scan};
     arena_init(&prepared->arena, &job->budget);
     prepared->counted =
         arena_array(&prepared->arena, struct pipeline_counts, scan->pipeline_count + 1);
-    if (prepared->counted == NULL || !account_init(&prepared->account, plan, &prepared->arena)) {
+    if (prepared->counted == NULL || !counters_init(&prepared->counters, plan, &prepared->arena)) {
         return error_memory(err);
     }
     struct scan_run_options options = {
         .plan = plan,
         .scan = scan,
         .finished = &job->finished,
-        .shard_counts = job->shape->shard_counts,
-        .field_limit = job->shape->manifest.field_limit,
+        .shard_counts = job->layout->shard_counts,
+        .field_limit = job->layout->manifest.field_limit,
         .budget = &job->budget,
     };
     uint32_t culprit;
@@ -123,8 +123,9 @@ static status prepare(struct prepared *prepared, struct map_task *task, struct e
 static status scan_place(const struct map_task *task, const struct chunk_body *body,
                          uint32_t offset, struct error *err)
 {
-    const struct shape *shape = task->job->shape;
-    const struct manifest_table *files = shape_files(shape, shape->plan->scans[task->scan].table);
+    const struct layout *layout = task->job->layout;
+    const struct manifest_table *files =
+        job_layout_files(layout, layout->plan->scans[task->scan].table);
     uint64_t line = body->first_line + csv_count_lines(body->bytes.bytes, offset);
     struct text name = TEXT_INIT("?");
     if (files != NULL && body->file < files->file_count) name = files->files[body->file].name;
@@ -146,10 +147,10 @@ static status flush_pipeline(struct prepared *prepared, const struct map_task *t
                              struct output_list *list, struct pipeline_output *outputs,
                              struct arena *arena, struct error *err)
 {
-    const struct shape *shape = task->job->shape;
-    uint32_t id = shape->plan->scans[task->scan].pipelines[index];
-    const struct pipeline *pipeline = &shape->plan->pipelines[id];
-    uint32_t shard_count = shape->shard_counts[pipeline->target];
+    const struct layout *layout = task->job->layout;
+    uint32_t id = layout->plan->scans[task->scan].pipelines[index];
+    const struct pipeline *pipeline = &layout->plan->pipelines[id];
+    uint32_t shard_count = layout->shard_counts[pipeline->target];
     struct pipeline_run *run = scan_run_pipeline(prepared->run, index);
     TRY(pipeline_run_flush(run, outputs, err));
     for (uint32_t shard = 0; shard < shard_count; shard++) {
@@ -159,15 +160,15 @@ static status flush_pipeline(struct prepared *prepared, const struct map_task *t
         memcpy(copy, bytes->bytes, bytes->size);
         struct text text = {copy, (uint32_t)bytes->size};
         struct batch_place place = {.shard = shard, .number = task->number};
-        book_end_add(&prepared->account.sent[id], place, outputs[shard].row_count, text);
-        list->workers[list->count] = shape_owner(shape, pipeline->target, shard);
+        exchange_count_add(&prepared->counters.sent[id], place, outputs[shard].row_count, text);
+        list->workers[list->count] = job_layout_owner(layout, pipeline->target, shard);
         list->items[list->count++] =
             (struct output_item){.kind = ITEM_BATCH, .index = id, .shard = shard, .bytes = text};
         buf_reset(bytes);
     }
     const struct pipeline_counts *counts = pipeline_run_counts(run);
     struct pipeline_counts *before = &prepared->counted[index];
-    prepared->account.maps[id] = (struct stage_counts){
+    prepared->counters.maps[id] = (struct stage_counts){
         .rows_in = counts->rows_in - before->rows_in,
         .rows_out = counts->rows_out - before->rows_out,
         .malformed = counts->malformed - before->malformed,
@@ -188,12 +189,12 @@ static bool is_first_scan(const struct plan *plan, const struct scan *scan)
 static status add_report(struct prepared *prepared, const struct map_task *task,
                          struct output_list *list, struct arena *arena, struct error *err)
 {
-    const struct shape *shape = task->job->shape;
+    const struct layout *layout = task->job->layout;
     struct buf report = {.budget = &task->job->budget};
-    account_encode(&prepared->account, shape->plan, &report);
+    counters_encode(&prepared->counters, layout->plan, &report);
     char *copy = report.failed ? NULL : arena_alloc(arena, report.size + 1, 8);
     if (copy != NULL && report.size > 0) memcpy(copy, report.bytes, report.size);
-    list->workers[list->count] = shape_keeper(shape, task->scan);
+    list->workers[list->count] = job_layout_counter_owner(layout, task->scan);
     list->items[list->count++] =
         (struct output_item){.kind = ITEM_REPORT, .bytes = {copy, (uint32_t)report.size}};
     buf_done(&report);
@@ -203,14 +204,14 @@ static status add_report(struct prepared *prepared, const struct map_task *task,
 static status pack_outputs(struct map_task *task, const struct output_list *list,
                            struct arena *arena, struct error *err)
 {
-    struct shape *shape = task->job->shape;
+    struct layout *layout = task->job->layout;
     struct output_item *own = arena_array(arena, struct output_item, list->count + 1);
     if (own == NULL) return error_memory(err);
     for (uint32_t worker = 0; worker < task->output_count; worker++) {
         struct message message = {
             .kind = MESSAGE_OUTPUT,
-            .job = shape->manifest.job,
-            .manifest = shape->hash,
+            .job = layout->manifest.job,
+            .manifest = layout->hash,
             .from = task->job->worker,
             .output = {.source_kind = STREAM_SCAN,
                        .source = task->scan,
@@ -231,12 +232,12 @@ static status pack_outputs(struct map_task *task, const struct output_list *list
 static status map_chunk(struct mapper *mapper, struct map_task *task,
                         struct pipeline_output *outputs, struct error *err)
 {
-    struct shape *shape = task->job->shape;
-    const struct scan *scan = &shape->plan->scans[task->scan];
+    struct layout *layout = task->job->layout;
+    const struct scan *scan = &layout->plan->scans[task->scan];
     struct arena *arena = &mapper->arena;
     struct chunk_body body;
     TRY(chunk_body_decode(task->body, arena, &body, err));
-    if (body.column_count != shape->plan->tables[scan->table].schema.count) {
+    if (body.column_count != layout->plan->tables[scan->table].schema.count) {
         return error_set(err, STATUS_CORRUPT, "a chunk has another number of columns");
     }
     struct prepared *prepared = find_prepared(mapper, task);
@@ -248,7 +249,7 @@ static status map_chunk(struct mapper *mapper, struct map_task *task,
         }
     }
     prepared->used = ++mapper->clock;
-    account_reset(&prepared->account, shape->plan);
+    counters_reset(&prepared->counters, layout->plan);
     struct chunk chunk = {.bytes = body.bytes.bytes,
                           .size = body.bytes.size,
                           .file_columns = body.file_columns,
@@ -263,13 +264,13 @@ static status map_chunk(struct mapper *mapper, struct map_task *task,
         prepared_done(prepared); /* It stands in the middle of a chunk. */
         return result;
     }
-    if (is_first_scan(shape->plan, scan)) {
-        tally_add(&prepared->account.tallies[scan->table], task->number,
-                  scan_run_tally(prepared->run));
+    if (is_first_scan(layout->plan, scan)) {
+        table_counters_add(&prepared->counters.tables[scan->table], task->number,
+                           scan_run_counters(prepared->run));
     }
     uint32_t most = 1;
     for (uint32_t i = 0; i < scan->pipeline_count; i++) {
-        most += shape->shard_counts[shape->plan->pipelines[scan->pipelines[i]].target];
+        most += layout->shard_counts[layout->plan->pipelines[scan->pipelines[i]].target];
     }
     struct output_list list = {.items = arena_array(arena, struct output_item, most),
                                .workers = arena_array(arena, uint32_t, most)};
@@ -284,22 +285,22 @@ static status map_chunk(struct mapper *mapper, struct map_task *task,
     return result;
 }
 
-static uint32_t most_shards(const struct shape *shape)
+static uint32_t most_shards(const struct layout *layout)
 {
     uint32_t most = 1;
-    for (uint32_t i = 0; i < shape->plan->fold_count; i++) {
-        if (shape->shard_counts[i] > most) most = shape->shard_counts[i];
+    for (uint32_t i = 0; i < layout->plan->fold_count; i++) {
+        if (layout->shard_counts[i] > most) most = layout->shard_counts[i];
     }
     return most;
 }
 
 void mapper_run(struct mapper *mapper, struct map_task *task)
 {
-    struct shape *shape = task->job->shape;
-    uint32_t shard_count = most_shards(shape);
+    struct layout *layout = task->job->layout;
+    uint32_t shard_count = most_shards(layout);
     ASSERT(task->outputs == NULL);
     arena_reset(&mapper->arena);
-    uint32_t worker_count = shape->manifest.worker_count;
+    uint32_t worker_count = layout->manifest.worker_count;
     task->outputs = memory_alloc(NULL, worker_count * sizeof *task->outputs);
     struct pipeline_output *outputs =
         arena_array(&mapper->arena, struct pipeline_output, shard_count);
@@ -324,7 +325,7 @@ void mapper_run(struct mapper *mapper, struct map_task *task)
     }
 }
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 status mapper_create(struct mapper **out, struct error *err)
 {

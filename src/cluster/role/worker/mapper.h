@@ -7,7 +7,7 @@
  *
  * Memory: a task owns what it holds; map_task_destroy. A mapper keeps what it prepared for the jobs
  * it has worked for, until they end. Threads: one mapper per thread; a task belongs to whoever has
- * it in hand.
+ * it in flight.
  */
 #ifndef CLUSTER_ROLE_WORKER_MAPPER_H
 #define CLUSTER_ROLE_WORKER_MAPPER_H
@@ -23,7 +23,7 @@
 /* What maps of a job need; shared by the worker and its map threads. Entries of `finished` are
  * written before the first task that needs them is made. */
 struct map_job {
-    struct shape *shape;
+    struct layout *layout;
     struct budget budget; /* Of the whole job on this worker. */
     struct finished finished;
     struct text worker; /* The sender's name in what is made. */
@@ -42,7 +42,7 @@ struct map_task {
     uint32_t scan;
     uint64_t number;
     uint64_t checksum;
-    uint64_t item;      /* Names it in notes of what is in hand. */
+    uint64_t item;      /* Names it in notes of what is in flight. */
     struct buf message; /* The CHUNK as it came, */
     struct text body;   /* and its body in there. */
     /* Afterwards: */

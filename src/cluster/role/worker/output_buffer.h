@@ -11,27 +11,28 @@
 #include "engine/base/text.h"
 #include "engine/exec/fold/spill.h"
 
-struct shelf_item {
+struct output_buffer_item {
     struct buf bytes;           /* Empty when the message is in the file, or is empty itself. */
     struct spill_extent extent; /* Size 0: not in the file. */
 };
 
-struct shelf {
+struct output_buffer {
     struct budget *budget;
     struct spill_store *store; /* NULL: memory only. */
     struct spill_file *file;   /* NULL until needed. */
-    struct shelf_item *items;
+    struct output_buffer_item *items;
     uint64_t count;
     uint64_t capacity;
 };
 
-/* Puts the next one on the shelf; the bytes are moved or written. */
-MUST_USE status shelf_put(struct shelf *shelf, struct buf *bytes, struct error *err);
-size_t shelf_size(const struct shelf *shelf, uint64_t number);
+/* Puts the next one on the output buffer; the bytes are moved or written. */
+MUST_USE status output_buffer_put(struct output_buffer *output_buffer, struct buf *bytes,
+                                  struct error *err);
+size_t output_buffer_size(const struct output_buffer *output_buffer, uint64_t number);
 /* Adds the message to what is in `out`. */
-MUST_USE status shelf_get(const struct shelf *shelf, uint64_t number, struct buf *out,
-                          struct error *err);
+MUST_USE status output_buffer_get(const struct output_buffer *output_buffer, uint64_t number,
+                                  struct buf *out, struct error *err);
 /* Nothing is on it, and it may be used again. */
-void shelf_clear(struct shelf *shelf);
+void output_buffer_clear(struct output_buffer *output_buffer);
 
 #endif

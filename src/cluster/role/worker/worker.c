@@ -34,7 +34,7 @@ struct message worker_message(const struct worker *worker, enum message_kind kin
     struct message message = {.kind = kind, .from = text_of(worker->name)};
     if (job != NULL) {
         message.job = text_of(job->id);
-        message.manifest = job->map.shape->hash;
+        message.manifest = job->map.layout->hash;
     }
     return message;
 }
@@ -73,12 +73,12 @@ static bool add_job(struct worker *worker, struct worker_job *job)
     return true;
 }
 
-static struct tombstone *bury(struct worker *worker, struct text id, uint64_t hash)
+static struct tombstone *tombstone_add(struct worker *worker, struct text id, uint64_t hash)
 {
-    struct tombstone *stone = &worker->tombstones[worker->next_tombstone++ % WORKER_TOMBSTONES];
-    *stone = (struct tombstone){.hash = hash, .until_ms = worker->now_ms + TOMBSTONE_MS};
-    (void)snprintf(stone->id, sizeof stone->id, "%.*s", TEXT_ARGS(id));
-    return stone;
+    struct tombstone *tombstone = &worker->tombstones[worker->next_tombstone++ % WORKER_TOMBSTONES];
+    *tombstone = (struct tombstone){.hash = hash, .until_ms = worker->now_ms + TOMBSTONE_MS};
+    (void)snprintf(tombstone->id, sizeof tombstone->id, "%.*s", TEXT_ARGS(id));
+    return tombstone;
 }
 
 static struct tombstone *remove_job(struct worker *worker, struct worker_job *job,
@@ -90,7 +90,7 @@ static struct tombstone *remove_job(struct worker *worker, struct worker_job *jo
         [MILESTONE_REFUSED] = "refused",
         [MILESTONE_EXPIRED] = "expired",
     };
-    struct tombstone *stone = bury(worker, text_of(job->id), job->map.shape->hash);
+    struct tombstone *tombstone = tombstone_add(worker, text_of(job->id), job->map.layout->hash);
     effects_say(effects, SAY_INFO, "event=job-removed job=%s reason=%s", job->id, reasons[reason]);
     worker_history_end(job, reason);
     struct effect *effect = effects_add(effects, EFFECT_LOG_REMOVE);
@@ -101,7 +101,7 @@ static struct tombstone *remove_job(struct worker *worker, struct worker_job *jo
         break;
     }
     worker_job_end(job);
-    return stone;
+    return tombstone;
 }
 
 /* NULL: no such job has ended here lately. */
@@ -109,20 +109,20 @@ static const struct tombstone *tombstone_find(const struct worker *worker, struc
                                               uint64_t hash)
 {
     for (uint32_t i = 0; i < WORKER_TOMBSTONES; i++) {
-        const struct tombstone *stone = &worker->tombstones[i];
-        if (stone->hash == hash && stone->until_ms > worker->now_ms &&
-            text_equal(text_of(stone->id), id)) {
-            return stone;
+        const struct tombstone *tombstone = &worker->tombstones[i];
+        if (tombstone->hash == hash && tombstone->until_ms > worker->now_ms &&
+            text_equal(text_of(tombstone->id), id)) {
+            return tombstone;
         }
     }
     return NULL;
 }
 
-bool worker_has_buried(const struct worker *worker, struct text id, uint64_t hash)
+bool worker_has_tombstone(const struct worker *worker, struct text id, uint64_t hash)
 {
     for (uint32_t i = 0; i < WORKER_TOMBSTONES; i++) {
-        const struct tombstone *stone = &worker->tombstones[i];
-        if (stone->hash == hash && text_equal(text_of(stone->id), id)) return true;
+        const struct tombstone *tombstone = &worker->tombstones[i];
+        if (tombstone->hash == hash && text_equal(text_of(tombstone->id), id)) return true;
     }
     return false;
 }
@@ -130,14 +130,14 @@ bool worker_has_buried(const struct worker *worker, struct text id, uint64_t has
 static status make_job(struct worker *worker, const struct message *message,
                        struct worker_job **out, struct error *err)
 {
-    struct shape *shape;
-    TRY(shape_create(message->store.bytes, worker->config.sentiment, &shape, err));
+    struct layout *layout;
+    TRY(job_layout_create(message->store.bytes, worker->config.sentiment, &layout, err));
     status result = STATUS_OK;
-    if (shape->hash != message->manifest || !text_equal(shape->manifest.job, message->job)) {
+    if (layout->hash != message->manifest || !text_equal(layout->manifest.job, message->job)) {
         result = error_set(err, STATUS_CORRUPT, "a manifest is not that of its message");
     }
-    if (result == STATUS_OK) result = worker_job_create(worker, shape, out, err);
-    shape_release(shape);
+    if (result == STATUS_OK) result = worker_job_create(worker, layout, out, err);
+    job_layout_release(layout);
     if (result == STATUS_OK && !add_job(worker, *out)) {
         worker_job_end(*out);
         result = error_memory(err);
@@ -149,18 +149,18 @@ static void store(struct worker *worker, const struct message *message, struct b
                   struct effects *effects)
 {
     struct worker_job *job = worker_find(worker, message->job);
-    const struct tombstone *stone = tombstone_find(worker, message->job, message->manifest);
+    const struct tombstone *tombstone = tombstone_find(worker, message->job, message->manifest);
     struct message reply = worker_message(worker, MESSAGE_STORED, NULL);
     struct error err = {0};
     reply.job = message->job;
     reply.manifest = message->manifest;
     reply.stored.request = message->store.request;
     if (job != NULL) {
-        bool is_same = job->map.shape->hash == message->manifest;
+        bool is_same = job->map.layout->hash == message->manifest;
         reply.stored.outcome = is_same ? STORED_HELD : STORED_DIFFERS;
-    } else if (message->store.order && stone != NULL) {
+    } else if (message->store.order && tombstone != NULL) {
         return; /* It has just ended: the order is older than that. */
-    } else if (stone != NULL && stone->cancelled) {
+    } else if (tombstone != NULL && tombstone->cancelled) {
         /* Its client has only heard that it is not there any more. */
         reply.stored.outcome = STORED_CANCELLED;
     } else if (worker->job_count >= worker->config.max_jobs && !message->store.order) {
@@ -191,8 +191,8 @@ static bool apply(struct worker_job *job, const struct message *message, struct 
         return worker_job_output(job, &message->output, effects);
     case MESSAGE_END:
         return worker_job_end_of_scan(job, &message->end, effects);
-    case MESSAGE_LANE_END:
-        return worker_job_end_of_lane(job, &message->lane_end, effects);
+    case MESSAGE_PRODUCER_END:
+        return worker_job_end_of_producer(job, &message->producer_end, effects);
     default:
         return false;
     }
@@ -301,17 +301,17 @@ static void remove_asked(struct worker *worker, const struct message *message,
                                                   [REMOVE_REFUSED] = MILESTONE_REFUSED};
     struct worker_job *job = worker_find(worker, message->job);
     bool is_meant =
-        job != NULL && (message->manifest == 0 || message->manifest == job->map.shape->hash);
-    struct tombstone *stone = NULL;
+        job != NULL && (message->manifest == 0 || message->manifest == job->map.layout->hash);
+    struct tombstone *tombstone = NULL;
     if (is_meant) {
-        stone = remove_job(worker, job, reasons[message->remove.reason], effects);
+        tombstone = remove_job(worker, job, reasons[message->remove.reason], effects);
     } else if (message->manifest != 0 &&
                tombstone_find(worker, message->job, message->manifest) == NULL) {
         /* We have lost it: whoever was told so before the others removed it orders us to take it
          * back, and his order comes after this. */
-        stone = bury(worker, message->job, message->manifest);
+        tombstone = tombstone_add(worker, message->job, message->manifest);
     }
-    if (stone != NULL) stone->cancelled = message->remove.reason == REMOVE_CANCELLED;
+    if (tombstone != NULL) tombstone->cancelled = message->remove.reason == REMOVE_CANCELLED;
 }
 
 static void receive(struct worker *worker, const struct message *message, struct buf *bytes,
@@ -319,7 +319,7 @@ static void receive(struct worker *worker, const struct message *message, struct
 {
     struct worker_job *job = worker_find(worker, message->job);
     bool is_ours =
-        job != NULL && (message->manifest == 0 || message->manifest == job->map.shape->hash);
+        job != NULL && (message->manifest == 0 || message->manifest == job->map.layout->hash);
     switch (message->kind) {
     case MESSAGE_MANIFEST:
         store(worker, message, bytes, effects);
@@ -352,8 +352,8 @@ static void receive(struct worker *worker, const struct message *message, struct
         fail_poison(worker, job, effects);
     } else if (message->kind == MESSAGE_ASK) {
         worker_job_ask(job, message->from, &message->ask, effects);
-    } else if (message->kind == MESSAGE_MARKER) {
-        worker_marker_returned(worker, job, &message->marker, effects);
+    } else if (message->kind == MESSAGE_BARRIER) {
+        worker_barrier_returned(worker, job, &message->barrier, effects);
     } else {
         apply_and_log(job, message, bytes, effects);
     }
@@ -395,7 +395,7 @@ static void replay(struct worker *worker, struct event *event, struct effects *e
         }
     } else if (result == STATUS_OK && is_poison(worker, message_item(bytes))) {
         fail_poison(worker, job, effects);
-    } else if (result == STATUS_OK && message.manifest == job->map.shape->hash) {
+    } else if (result == STATUS_OK && message.manifest == job->map.layout->hash) {
         job->replayed++;
         if (apply(job, &message, effects)) worker_job_advance(job, effects);
     }
@@ -432,19 +432,19 @@ static void disconnected(struct worker *worker)
     for (uint32_t i = 0; i < worker->job_count; i++) {
         struct worker_job *job = worker->jobs[i];
         for (uint32_t j = 0; j < job->stream_count; j++) {
-            stream_forget_markers(&job->streams[j]);
+            stream_forget_barriers(&job->streams[j]);
         }
     }
     /* What was not begun will be delivered again, to anybody. */
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < worker->hand_count; i++) {
+    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
         if (worker->hands[i].started) {
             worker->hands[kept++] = worker->hands[i];
         } else {
-            hand_done(&worker->hands[i]);
+            in_flight_done(&worker->hands[i]);
         }
     }
-    worker->hand_count = kept;
+    worker->in_flight_count = kept;
 }
 
 /* A tick counts at most one period, and only while connected: a worker that was stopped reads its
@@ -482,7 +482,7 @@ void worker_step(struct worker *worker, struct event *event, struct effects *eff
     case EVENT_RECORD:
         replay(worker, event, effects);
         return;
-    case EVENT_NOTED:
+    case EVENT_INTENT:
         suspect(worker, event);
         return;
     case EVENT_STARTED:
@@ -539,7 +539,7 @@ void worker_step(struct worker *worker, struct event *event, struct effects *eff
     consider_work(worker, effects);
 }
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 status worker_create(const struct worker_config *config, struct worker **out, struct error *err)
 {
@@ -558,13 +558,13 @@ status worker_create(const struct worker_config *config, struct worker **out, st
 void worker_destroy(struct worker *worker)
 {
     if (worker == NULL) return;
-    for (uint32_t i = 0; i < worker->hand_count; i++) {
-        hand_done(&worker->hands[i]);
+    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
+        in_flight_done(&worker->hands[i]);
     }
     for (uint32_t i = 0; i < worker->job_count; i++) {
         worker_job_end(worker->jobs[i]);
     }
-    memory_free(NULL, worker->hands, worker->hand_capacity * sizeof *worker->hands);
+    memory_free(NULL, worker->hands, worker->in_flight_capacity * sizeof *worker->hands);
     memory_free(NULL, worker->tokens, worker->token_capacity * sizeof *worker->tokens);
     memory_free(NULL, worker->jobs, worker->job_capacity * sizeof *worker->jobs);
     arena_done(&worker->arena);

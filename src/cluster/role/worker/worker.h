@@ -17,15 +17,15 @@
 /* Mistakes that a test of the tests plants; none otherwise. */
 enum worker_mutation {
     WORKER_AS_IT_SHOULD,
-    WORKER_APPLIES_TWICE,   /* No look at what was applied already. */
-    WORKER_COUNTS_WRONG,    /* The end of a lane it emits is one too low. */
-    WORKER_FORGETS_END,     /* Never says how many batches a fold emitted. */
-    WORKER_IGNORES_SENT,    /* Misses nothing before END. */
-    WORKER_USES_HALF_COPY,  /* Maps with a side table that is not complete. */
-    WORKER_HOLDS_CHUNK,     /* Keeps a chunk that lacks a side table instead of dropping it. */
-    WORKER_HAS_NO_LEASE,    /* Never deletes a job by itself. */
-    WORKER_NEVER_DOUBLES,   /* Asks again and again after the same short delay. */
-    WORKER_SENDS_ONE_MARKER /* Through one work queue only, and takes it for all. */
+    WORKER_APPLIES_TWICE,    /* No look at what was applied already. */
+    WORKER_COUNTS_WRONG,     /* The end of a producer it emits is one too low. */
+    WORKER_FORGETS_END,      /* Never says how many batches a fold emitted. */
+    WORKER_IGNORES_SENT,     /* Misses nothing before END. */
+    WORKER_USES_HALF_COPY,   /* Maps with a build side that is not complete. */
+    WORKER_HOLDS_CHUNK,      /* Keeps a chunk that lacks a build side instead of dropping it. */
+    WORKER_HAS_NO_LEASE,     /* Never deletes a job by itself. */
+    WORKER_NEVER_DOUBLES,    /* Asks again and again after the same short delay. */
+    WORKER_SENDS_ONE_BARRIER /* Through one work queue only, and takes it for all. */
 };
 
 struct spill_store;
@@ -39,7 +39,7 @@ struct worker_config {
     bool folds;
     uint32_t work_queue_count;
     uint32_t max_jobs;
-    uint32_t map_limit;           /* Chunks in hand at once: map threads and a little more. */
+    uint32_t map_limit;           /* Chunks in flight at once: map threads and a little more. */
     uint32_t client_timeout_ms;   /* The lease of a job. */
     uint32_t tick_ms;             /* A tick counts at most this much of a lease. */
     uint32_t repair_delay_ms;     /* First wait for what is missing; doubles, */

@@ -69,14 +69,15 @@ static status emit_pipeline(struct emitter *emitter, uint32_t index, uint64_t nu
         worker_alive(job->worker);
     }
     TRY(pipeline_run_flush(run, emitter->outputs, err));
-    for (uint32_t shard = 0; shard < job->map.shape->shard_counts[pipeline->target]; shard++) {
+    for (uint32_t shard = 0; shard < job->map.layout->shard_counts[pipeline->target]; shard++) {
         struct pipeline_output *output = &emitter->outputs[shard];
         struct text text = arena_text(&emitter->arena, &output->bytes);
         if (text.bytes == NULL) return error_memory(err);
         struct batch_place place = {
-            .lane = emitter->owned->shard, .shard = shard, .number = number};
-        book_end_add(&job->account.sent[pipeline->id], place, output->row_count, text);
-        emitter->slots[emitter->item_count] = shape_owner(job->map.shape, pipeline->target, shard);
+            .producer = emitter->owned->shard, .shard = shard, .number = number};
+        exchange_count_add(&job->counters.sent[pipeline->id], place, output->row_count, text);
+        emitter->slots[emitter->item_count] =
+            job_layout_owner(job->map.layout, pipeline->target, shard);
         emitter->items[emitter->item_count++] = (struct output_item){
             .kind = ITEM_BATCH, .index = pipeline->id, .shard = shard, .bytes = text};
         buf_reset(&output->bytes);
@@ -97,16 +98,16 @@ static status check_size(const struct worker_job *job, size_t size, struct error
 static status add_result(struct emitter *emitter, uint64_t number, const struct batch *batch,
                          struct error *err)
 {
-    struct book_end *given = &emitter->job->account.given[emitter->query];
-    const struct plan *plan = emitter->job->map.shape->plan;
+    struct exchange_count *given = &emitter->job->counters.given[emitter->query];
+    const struct plan *plan = emitter->job->map.layout->plan;
     struct buf bytes = {.budget = &emitter->job->map.budget};
     status result = encode_rows(plan->queries[emitter->query].schema, batch, &bytes, err);
     if (result == STATUS_OK) {
         result = check_size(emitter->job, bytes.size + RESULT_HEADROOM, err);
     }
     if (result == STATUS_OK) {
-        book_end_add_answer(given, number, &bytes);
-        result = shelf_put(&emitter->owned->results, &bytes, err);
+        exchange_count_add_answer(given, number, &bytes);
+        result = output_buffer_put(&emitter->owned->results, &bytes, err);
     }
     buf_done(&bytes);
     return result;
@@ -118,7 +119,7 @@ static status pack_batch(struct emitter *emitter, uint64_t number, struct error 
     struct worker_job *job = emitter->job;
     struct owned_shard *owned = emitter->owned;
     struct emission *emission = &owned->emission;
-    uint32_t slot_count = job->map.shape->manifest.worker_count + 1;
+    uint32_t slot_count = job->map.layout->manifest.worker_count + 1;
     struct output_item *own =
         arena_array(&emitter->arena, struct output_item, emitter->item_count + 1);
     if (own == NULL) return error_memory(err);
@@ -128,7 +129,7 @@ static status pack_batch(struct emitter *emitter, uint64_t number, struct error 
         message.output = (struct message_output){
             .source_kind = slot == slot_count - 1 ? STREAM_COPY : STREAM_FOLD,
             .source = owned->fold,
-            .lane = owned->shard,
+            .producer = owned->shard,
             .number = number,
             .items = own};
         uint64_t checksum = 0;
@@ -141,11 +142,11 @@ static status pack_batch(struct emitter *emitter, uint64_t number, struct error 
         struct buf bytes = {.budget = &job->map.budget};
         if (message.output.item_count > 0) {
             message.output.checksum = checksum;
-            emission->sums[slot] += lane_hash(number, checksum);
+            emission->sums[slot] += batch_hash(number, checksum);
             message_encode(&message, &bytes);
         }
         status result = bytes.failed ? error_memory(err) : check_size(job, bytes.size, err);
-        if (result == STATUS_OK) result = shelf_put(&emission->messages, &bytes, err);
+        if (result == STATUS_OK) result = output_buffer_put(&emission->messages, &bytes, err);
         buf_done(&bytes);
         TRY(result);
     }
@@ -164,14 +165,14 @@ static status emit_batch(struct fold_sink *sink, uint64_t number, const struct b
     }
     if (emitter->is_copied) {
         struct buf bytes = {.budget = &emitter->job->map.budget};
-        const struct fold *fold = &emitter->job->map.shape->plan->folds[emitter->owned->fold];
+        const struct fold *fold = &emitter->job->map.layout->plan->folds[emitter->owned->fold];
         status result = encode_rows(fold->output, batch, &bytes, err);
         struct text text =
             result == STATUS_OK ? arena_text(&emitter->arena, &bytes) : (struct text){NULL, 0};
         buf_done(&bytes);
         TRY(result);
         if (text.bytes == NULL) return error_memory(err);
-        emitter->slots[emitter->item_count] = emitter->job->map.shape->manifest.worker_count;
+        emitter->slots[emitter->item_count] = emitter->job->map.layout->manifest.worker_count;
         emitter->items[emitter->item_count++] =
             (struct output_item){.kind = ITEM_COPY, .index = fold->id, .bytes = text};
     }
@@ -183,8 +184,8 @@ static status emit_batch(struct fold_sink *sink, uint64_t number, const struct b
 static status emitter_init(struct emitter *emitter, struct arena *arena, struct error *err)
 {
     struct worker_job *job = emitter->job;
-    const struct shape *shape = job->map.shape;
-    const struct plan *plan = shape->plan;
+    const struct layout *layout = job->map.layout;
+    const struct plan *plan = layout->plan;
     uint32_t most = 1;
     uint32_t item_max = 1;
     emitter->pipelines = arena_array(arena, const struct pipeline *, plan->pipeline_count + 1);
@@ -195,7 +196,7 @@ static status emitter_init(struct emitter *emitter, struct arena *arena, struct 
         bool is_from =
             pipeline->source_kind == SOURCE_FOLD && pipeline->source == emitter->owned->fold;
         if (!is_from) continue;
-        uint32_t shards = shape->shard_counts[pipeline->target];
+        uint32_t shards = layout->shard_counts[pipeline->target];
         emitter->pipelines[emitter->pipeline_count] = pipeline;
         TRY(pipeline_run_create(pipeline, &job->map.finished, shards, &job->map.budget,
                                 &emitter->runs[emitter->pipeline_count], err));
@@ -207,7 +208,7 @@ static status emitter_init(struct emitter *emitter, struct arena *arena, struct 
     emitter->items = arena_array(arena, struct output_item, item_max);
     emitter->slots = arena_array(arena, uint32_t, item_max);
     emitter->owned->emission.sums =
-        arena_array(&job->arena, uint64_t, shape->manifest.worker_count + 2);
+        arena_array(&job->arena, uint64_t, layout->manifest.worker_count + 2);
     if (emitter->outputs == NULL || emitter->items == NULL || emitter->slots == NULL ||
         emitter->owned->emission.sums == NULL) {
         return error_memory(err);
@@ -219,17 +220,17 @@ static status emitter_init(struct emitter *emitter, struct arena *arena, struct 
     for (uint32_t i = 0; i < plan->query_count; i++) {
         if (plan->queries[i].result_fold == emitter->owned->fold) emitter->query = (int32_t)i;
     }
-    emitter->is_copied = shape->copied[emitter->owned->fold];
+    emitter->is_copied = layout->copied[emitter->owned->fold];
     arena_init(&emitter->arena, &job->map.budget);
     return STATUS_OK;
 }
 
 static void emitter_done(struct emitter *emitter, uint32_t most_shards)
 {
-    const struct account *account = &emitter->job->account;
+    const struct counters *counters = &emitter->job->counters;
     for (uint32_t i = 0; i < emitter->pipeline_count; i++) {
         const struct pipeline_counts *counts = pipeline_run_counts(emitter->runs[i]);
-        struct stage_counts *stage = &account->maps[emitter->pipelines[i]->id];
+        struct stage_counts *stage = &counters->maps[emitter->pipelines[i]->id];
         stage->rows_in += counts->rows_in;
         stage->rows_out += counts->rows_out;
         stage->malformed += counts->malformed;
@@ -243,7 +244,7 @@ static void emitter_done(struct emitter *emitter, uint32_t most_shards)
 
 static status make_emission(struct worker_job *job, struct owned_shard *owned, struct error *err)
 {
-    owned->results = (struct shelf){.budget = &job->map.budget, .store = job->store};
+    owned->results = (struct output_buffer){.budget = &job->map.budget, .store = job->store};
     owned->emission.messages = owned->results;
     struct emitter emitter = {.sink = {.accept = emit_batch}, .job = job, .owned = owned};
     struct arena arena;
@@ -252,7 +253,7 @@ static status make_emission(struct worker_job *job, struct owned_shard *owned, s
     if (result == STATUS_OK) result = fold_shard_emit(owned->rows, &emitter.sink, err);
     uint32_t most = 1;
     for (uint32_t i = 0; i < emitter.pipeline_count; i++) {
-        uint32_t shards = job->map.shape->shard_counts[emitter.pipelines[i]->target];
+        uint32_t shards = job->map.layout->shard_counts[emitter.pipelines[i]->target];
         if (shards > most) most = shards;
     }
     emitter_done(&emitter, most);
@@ -266,23 +267,23 @@ static status make_emission(struct worker_job *job, struct owned_shard *owned, s
 static uint32_t emission_slot(const struct worker_job *job, enum stream_source kind,
                               uint32_t worker)
 {
-    return kind == STREAM_COPY ? job->map.shape->manifest.worker_count : worker;
+    return kind == STREAM_COPY ? job->map.layout->manifest.worker_count : worker;
 }
 
-static void send_lane_end(struct worker_job *job, const struct owned_shard *owned,
-                          enum stream_source kind, uint32_t slot, struct text to,
-                          struct effects *effects)
+static void send_producer_end(struct worker_job *job, const struct owned_shard *owned,
+                              enum stream_source kind, uint32_t slot, struct text to,
+                              struct effects *effects)
 {
     struct worker *self = job->worker;
     if (self->config.mutation == WORKER_FORGETS_END) return;
-    struct message message = worker_message(self, MESSAGE_LANE_END, job);
-    message.lane_end = (struct message_lane_end){.kind = kind,
-                                                 .fold = owned->fold,
-                                                 .shard = owned->shard,
-                                                 .count = owned->emission.count,
-                                                 .sum = owned->emission.sums[slot]};
-    if (self->config.mutation == WORKER_COUNTS_WRONG && message.lane_end.count > 0) {
-        message.lane_end.count--;
+    struct message message = worker_message(self, MESSAGE_PRODUCER_END, job);
+    message.producer_end = (struct message_producer_end){.kind = kind,
+                                                         .fold = owned->fold,
+                                                         .shard = owned->shard,
+                                                         .count = owned->emission.count,
+                                                         .sum = owned->emission.sums[slot]};
+    if (self->config.mutation == WORKER_COUNTS_WRONG && message.producer_end.count > 0) {
+        message.producer_end.count--;
     }
     worker_send(self, effects, to, &message);
 }
@@ -290,12 +291,12 @@ static void send_lane_end(struct worker_job *job, const struct owned_shard *owne
 static void send_output(struct worker_job *job, const struct owned_shard *owned, uint64_t number,
                         uint32_t slot, struct text to, struct effects *effects)
 {
-    uint32_t slot_count = job->map.shape->manifest.worker_count + 1;
+    uint32_t slot_count = job->map.layout->manifest.worker_count + 1;
     uint64_t place = number * slot_count + slot;
-    if (job->failed || shelf_size(&owned->emission.messages, place) == 0) return;
+    if (job->failed || output_buffer_size(&owned->emission.messages, place) == 0) return;
     struct buf bytes = {0};
     struct error err;
-    if (shelf_get(&owned->emission.messages, place, &bytes, &err) == STATUS_OK) {
+    if (output_buffer_get(&owned->emission.messages, place, &bytes, &err) == STATUS_OK) {
         struct effect *effect = effects_add(effects, EFFECT_SEND);
         (void)snprintf(effect->to, sizeof effect->to, "%.*s", TEXT_ARGS(to));
         effect->bytes = bytes;
@@ -309,7 +310,7 @@ static void send_output(struct worker_job *job, const struct owned_shard *owned,
 static void deliver_own(struct worker_job *job, const struct owned_shard *owned,
                         enum stream_source kind, struct effects *effects)
 {
-    uint32_t slot_count = job->map.shape->manifest.worker_count + 1;
+    uint32_t slot_count = job->map.layout->manifest.worker_count + 1;
     uint32_t slot = emission_slot(job, kind, job->self);
     struct stream *stream = worker_job_stream(job, kind, owned->fold, owned->shard);
     if (stream == NULL) return;
@@ -318,7 +319,8 @@ static void deliver_own(struct worker_job *job, const struct owned_shard *owned,
         struct message message;
         struct error err;
         struct arena arena = {0};
-        status result = shelf_get(&owned->emission.messages, i * slot_count + slot, &bytes, &err);
+        status result =
+            output_buffer_get(&owned->emission.messages, i * slot_count + slot, &bytes, &err);
         struct text text = {(const char *)bytes.bytes, (uint32_t)bytes.size};
         if (result == STATUS_OK) result = message_decode(text, &arena, &message, &err);
         if (result == STATUS_OK) {
@@ -330,25 +332,25 @@ static void deliver_own(struct worker_job *job, const struct owned_shard *owned,
         buf_done(&bytes);
     }
     if (job->failed) return;
-    struct message_lane_end end = {.kind = kind,
-                                   .fold = owned->fold,
-                                   .shard = owned->shard,
-                                   .count = owned->emission.count,
-                                   .sum = owned->emission.sums[slot]};
-    (void)worker_job_end_of_lane(job, &end, effects); /* Likewise. */
+    struct message_producer_end end = {.kind = kind,
+                                       .fold = owned->fold,
+                                       .shard = owned->shard,
+                                       .count = owned->emission.count,
+                                       .sum = owned->emission.sums[slot]};
+    (void)worker_job_end_of_producer(job, &end, effects); /* Likewise. */
 }
 
 static void send_emission(struct worker_job *job, const struct owned_shard *owned,
                           enum stream_source kind, struct effects *effects)
 {
-    const struct manifest *manifest = &job->map.shape->manifest;
+    const struct manifest *manifest = &job->map.layout->manifest;
     uint32_t window = job->worker->config.emit_window;
     for (uint32_t worker = 0; worker < manifest->worker_count; worker++) {
-        if (worker == job->self || !shape_feeds(job->map.shape, kind, owned->fold, worker))
+        if (worker == job->self || !job_layout_feeds(job->map.layout, kind, owned->fold, worker))
             continue;
         uint32_t slot = emission_slot(job, kind, worker);
         struct text to = manifest->workers[worker].name;
-        send_lane_end(job, owned, kind, slot, to, effects);
+        send_producer_end(job, owned, kind, slot, to, effects);
         for (uint64_t i = 0; i < owned->emission.count && i < window; i++) {
             send_output(job, owned, i, slot, to, effects);
         }
@@ -377,18 +379,18 @@ void worker_job_emit(struct worker_job *job, struct owned_shard *owned, struct e
 void worker_job_ask(struct worker_job *job, struct text from, const struct message_ask *ask,
                     struct effects *effects)
 {
-    const struct shape *shape = job->map.shape;
-    uint32_t asker = shape_worker(shape, from);
+    const struct layout *layout = job->map.layout;
+    uint32_t asker = job_layout_worker(layout, from);
     struct owned_shard *owned = worker_job_shard(job, ask->fold, ask->shard);
     if (job->failed || owned == NULL || owned->state != SHARD_EMITTED) return; /* Not yet. */
     bool is_fed = ask->kind == STREAM_COPY
-                      ? shape->copied[ask->fold]
-                      : ask->kind == STREAM_FOLD && asker < shape->manifest.worker_count &&
-                            shape_feeds(shape, STREAM_FOLD, ask->fold, asker);
+                      ? layout->copied[ask->fold]
+                      : ask->kind == STREAM_FOLD && asker < layout->manifest.worker_count &&
+                            job_layout_feeds(layout, STREAM_FOLD, ask->fold, asker);
     if (!is_fed) return;
     uint32_t slot = emission_slot(job, ask->kind, asker);
     uint32_t window = job->worker->config.emit_window;
-    send_lane_end(job, owned, ask->kind, slot, from, effects);
+    send_producer_end(job, owned, ask->kind, slot, from, effects);
     for (uint32_t i = 0; i < ask->number_count && i < window; i++) {
         if (ask->numbers[i] < owned->emission.count) {
             send_output(job, owned, ask->numbers[i], slot, from, effects);
@@ -398,7 +400,7 @@ void worker_job_ask(struct worker_job *job, struct text from, const struct messa
 
 static const struct owned_shard *find_result(struct worker_job *job, uint32_t query)
 {
-    const struct plan *plan = job->map.shape->plan;
+    const struct plan *plan = job->map.layout->plan;
     if (query >= plan->query_count) return NULL;
     return worker_job_shard(job, plan->queries[query].result_fold, 0);
 }
@@ -408,7 +410,7 @@ static void answer_result(struct worker_job *job, const struct message_fetch *fe
 {
     const struct owned_shard *owned = find_result(job, fetch->query);
     if (job->failed || owned == NULL || owned->state != SHARD_EMITTED) return;
-    const struct shelf *results = &owned->results;
+    const struct output_buffer *results = &owned->results;
     struct result_batch *batches =
         arena_array(&job->worker->arena, struct result_batch, results->count + 1);
     if (batches == NULL) return; /* As if it were not here: it will be asked for again. */
@@ -417,11 +419,11 @@ static void answer_result(struct worker_job *job, const struct message_fetch *fe
     result->batches = batches;
     uint64_t size = 0;
     for (uint64_t i = fetch->from; i < results->count; i++) {
-        size += shelf_size(results, i);
+        size += output_buffer_size(results, i);
         if (result->batch_count > 0 && size > fetch->limit_bytes) break;
         struct buf bytes = {0};
         struct error err;
-        status read = shelf_get(results, i, &bytes, &err);
+        status read = output_buffer_get(results, i, &bytes, &err);
         struct text text = {NULL, 0};
         if (read == STATUS_OK) text = arena_text(&job->worker->arena, &bytes);
         buf_done(&bytes);
@@ -432,17 +434,17 @@ static void answer_result(struct worker_job *job, const struct message_fetch *fe
     if (result->batch_count == 0 && fetch->from < results->count) result->ready = false;
 }
 
-static void answer_books(struct worker_job *job, const struct message_fetch *fetch,
-                         struct buf *account, struct message_result *result)
+static void answer_audit(struct worker_job *job, const struct message_fetch *fetch,
+                         struct buf *counters, struct message_result *result)
 {
     if (job->failed || !job->complete) return;
     struct result_batch *batch = arena_new(&job->worker->arena, struct result_batch);
-    account_encode(&job->account, job->map.shape->plan, account);
-    if (batch == NULL || account->failed) return;
+    counters_encode(&job->counters, job->map.layout->plan, counters);
+    if (batch == NULL || counters->failed) return;
     *batch = (struct result_batch){
-        .number = fetch->from, .bytes = {(const char *)account->bytes, (uint32_t)account->size}};
+        .number = fetch->from, .bytes = {(const char *)counters->bytes, (uint32_t)counters->size}};
     result->ready = true;
-    result->total = job->map.shape->manifest.worker_count;
+    result->total = job->map.layout->manifest.worker_count;
     result->batches = batch;
     result->batch_count = 1;
 }
@@ -451,13 +453,13 @@ void worker_job_fetch(struct worker_job *job, struct text from, const struct mes
                       struct effects *effects)
 {
     struct message message = worker_message(job->worker, MESSAGE_RESULT, job);
-    struct buf account = {0};
+    struct buf counters = {0};
     message.result = (struct message_result){.request = fetch->request};
-    if (fetch->query == job->map.shape->plan->query_count) {
-        answer_books(job, fetch, &account, &message.result);
+    if (fetch->query == job->map.layout->plan->query_count) {
+        answer_audit(job, fetch, &counters, &message.result);
     } else {
         answer_result(job, fetch, &message.result, effects);
     }
     worker_send(job->worker, effects, from, &message);
-    buf_done(&account);
+    buf_done(&counters);
 }

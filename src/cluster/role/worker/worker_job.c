@@ -14,21 +14,21 @@
 /* ---- making a job ---- */
 
 static void add_stream(struct worker_job *job, enum stream_source kind, uint32_t source,
-                       uint32_t lane)
+                       uint32_t producer)
 {
-    const struct shape *shape = job->map.shape;
-    if (job->self == shape->manifest.worker_count) {
+    const struct layout *layout = job->map.layout;
+    if (job->self == layout->manifest.worker_count) {
         /* Not one of the job's owners: only copies come here. */
         if (kind != STREAM_COPY) return;
-    } else if (!shape_feeds(shape, kind, source, job->self)) {
+    } else if (!job_layout_feeds(layout, kind, source, job->self)) {
         return;
     }
     job->streams[job->stream_count++] = (struct stream){
         .kind = kind,
         .source = source,
-        .lane = lane,
+        .producer = producer,
         .applied = {.budget = &job->map.budget},
-        .number_limit = kind == STREAM_SCAN ? shape_chunk_limit(shape, source) : UINT32_MAX,
+        .number_limit = kind == STREAM_SCAN ? job_layout_chunk_limit(layout, source) : UINT32_MAX,
         .asked_to = job->worker->config.emit_window,
         .last_progress_ms = job->worker->now_ms,
     };
@@ -36,7 +36,7 @@ static void add_stream(struct worker_job *job, enum stream_source kind, uint32_t
 
 static status add_shard(struct worker_job *job, uint32_t fold, uint32_t shard, struct error *err)
 {
-    const struct plan *plan = job->map.shape->plan;
+    const struct plan *plan = job->map.layout->plan;
     struct owned_shard *owned = &job->shards[job->shard_count++];
     *owned = (struct owned_shard){.fold = fold, .shard = shard};
     for (uint32_t i = 0; i < plan->query_count; i++) {
@@ -48,7 +48,7 @@ static status add_shard(struct worker_job *job, uint32_t fold, uint32_t shard, s
 static status add_copy(struct worker_job *job, uint32_t fold, struct error *err)
 {
     struct copy *copy = &job->copies[fold];
-    const struct fold *original = &job->map.shape->plan->folds[fold];
+    const struct fold *original = &job->map.layout->plan->folds[fold];
     copy->fold = *original;
     copy->fold.kind = FOLD_COLLECT;
     copy->fold.input = original->output;
@@ -59,38 +59,38 @@ static status add_copy(struct worker_job *job, uint32_t fold, struct error *err)
 
 static status job_init(struct worker_job *job, struct error *err)
 {
-    struct shape *shape = job->map.shape;
-    const struct plan *plan = shape->plan;
+    struct layout *layout = job->map.layout;
+    const struct plan *plan = layout->plan;
     uint32_t stream_max = plan->scan_count;
     uint32_t shard_max = 0;
     for (uint32_t i = 0; i < plan->fold_count; i++) {
-        stream_max += shape->shard_counts[i] + 1;
-        shard_max += shape->shard_counts[i];
+        stream_max += layout->shard_counts[i] + 1;
+        shard_max += layout->shard_counts[i];
     }
     job->streams = arena_array(&job->arena, struct stream, stream_max + 1);
     job->shards = arena_array(&job->arena, struct owned_shard, shard_max + 1);
     job->copies = arena_array(&job->arena, struct copy, plan->fold_count + 1);
     job->scalars = arena_array(&job->arena, struct value, plan->fold_count + 1);
-    job->sides = arena_array(&job->arena, struct side_table, plan->fold_count + 1);
+    job->sides = arena_array(&job->arena, struct build_side, plan->fold_count + 1);
     if (job->streams == NULL || job->shards == NULL || job->copies == NULL ||
         job->scalars == NULL || job->sides == NULL ||
-        !account_init(&job->account, plan, &job->arena)) {
+        !counters_init(&job->counters, plan, &job->arena)) {
         return error_memory(err);
     }
     job->map.finished = (struct finished){
-        .scalars = job->scalars, .sides = job->sides, .sentiment = shape->sentiment};
+        .scalars = job->scalars, .sides = job->sides, .sentiment = layout->sentiment};
     for (uint32_t i = 0; i < plan->scan_count; i++) {
         add_stream(job, STREAM_SCAN, i, 0);
     }
     for (uint32_t i = 0; i < plan->fold_count; i++) {
-        for (uint32_t shard = 0; shard < shape->shard_counts[i]; shard++) {
+        for (uint32_t shard = 0; shard < layout->shard_counts[i]; shard++) {
             add_stream(job, STREAM_FOLD, i, shard);
-            if (job->self < shape->manifest.worker_count &&
-                shape_owner(shape, i, shard) == job->self) {
+            if (job->self < layout->manifest.worker_count &&
+                job_layout_owner(layout, i, shard) == job->self) {
                 TRY(add_shard(job, i, shard, err));
             }
         }
-        if (!shape->copied[i]) continue;
+        if (!layout->copied[i]) continue;
         add_stream(job, STREAM_COPY, i, 0);
         TRY(add_copy(job, i, err));
     }
@@ -99,8 +99,8 @@ static status job_init(struct worker_job *job, struct error *err)
 
 static void emission_done(struct owned_shard *owned)
 {
-    shelf_clear(&owned->emission.messages);
-    shelf_clear(&owned->results);
+    output_buffer_clear(&owned->emission.messages);
+    output_buffer_clear(&owned->results);
     owned->emission.count = 0;
 }
 
@@ -121,32 +121,32 @@ static void job_destroy(struct map_job *map)
 {
     struct worker_job *job = (struct worker_job *)map;
     drop_data(job);
-    for (uint32_t i = 0; job->copies != NULL && i < map->shape->plan->fold_count; i++) {
+    for (uint32_t i = 0; job->copies != NULL && i < map->layout->plan->fold_count; i++) {
         fold_shard_destroy(job->copies[i].rows);
     }
     arena_done(&job->arena);
-    shape_release(map->shape);
+    job_layout_release(map->layout);
     memory_free(NULL, job, sizeof *job);
 }
 
-status worker_job_create(struct worker *worker, struct shape *shape, struct worker_job **out,
+status worker_job_create(struct worker *worker, struct layout *layout, struct worker_job **out,
                          struct error *err)
 {
     struct worker_job *job = memory_alloc(NULL, sizeof *job);
     if (job == NULL) return error_memory(err);
     *job = (struct worker_job){
-        .map = {.shape = shape_keep(shape),
-                .budget = {.limit_bytes = shape->manifest.memory_limit},
+        .map = {.layout = job_layout_keep(layout),
+                .budget = {.limit_bytes = layout->manifest.memory_limit},
                 .uses = 1,
                 .destroy = job_destroy},
         .worker = worker,
         .store = worker->config.store,
         .moved = true,
-        .self = shape_worker(shape, worker->config.name),
+        .self = job_layout_worker(layout, worker->config.name),
         .created_ms = worker->now_ms,
         .lease_ms = worker->config.client_timeout_ms,
     };
-    (void)snprintf(job->id, sizeof job->id, "%.*s", TEXT_ARGS(shape->manifest.job));
+    (void)snprintf(job->id, sizeof job->id, "%.*s", TEXT_ARGS(layout->manifest.job));
     (void)snprintf(job->map.worker_name, sizeof job->map.worker_name, "%s", worker->name);
     job->map.worker = text_of(job->map.worker_name);
     arena_init(&job->arena, &job->map.budget);
@@ -181,7 +181,7 @@ void worker_job_fail(struct worker_job *job, const struct error *err, struct eff
 void worker_job_fail_fold(struct worker_job *job, uint32_t fold, struct error *err,
                           struct effects *effects)
 {
-    const struct plan *plan = job->map.shape->plan;
+    const struct plan *plan = job->map.layout->plan;
     struct text query = plan->folds[fold].queries;
     struct error told;
     if (err->code == STATUS_MEMORY) {
@@ -198,11 +198,11 @@ void worker_job_fail_fold(struct worker_job *job, uint32_t fold, struct error *e
 /* ---- applying ---- */
 
 struct stream *worker_job_stream(struct worker_job *job, enum stream_source kind, uint32_t source,
-                                 uint32_t lane)
+                                 uint32_t producer)
 {
     for (uint32_t i = 0; i < job->stream_count; i++) {
         struct stream *stream = &job->streams[i];
-        if (stream->kind == kind && stream->source == source && stream->lane == lane) {
+        if (stream->kind == kind && stream->source == source && stream->producer == producer) {
             return stream;
         }
     }
@@ -242,7 +242,7 @@ static status make_room(struct worker_job *job, struct error *err)
 static status apply_batch(struct worker_job *job, const struct message_output *output,
                           const struct output_item *item, uint32_t *out_fold, struct error *err)
 {
-    const struct plan *plan = job->map.shape->plan;
+    const struct plan *plan = job->map.layout->plan;
     if (item->index >= plan->pipeline_count) return item_misfit(err);
     const struct pipeline *pipeline = &plan->pipelines[item->index];
     struct owned_shard *owned = worker_job_shard(job, pipeline->target, item->shard);
@@ -254,20 +254,20 @@ static status apply_batch(struct worker_job *job, const struct message_output *o
     /* Only a planted mistake applies to a shard that is finished. */
     if (owned->rows == NULL || owned->state != SHARD_OPEN) return STATUS_OK;
     struct batch_place place = {
-        .lane = output->lane, .shard = item->shard, .number = output->number};
+        .producer = output->producer, .shard = item->shard, .number = output->number};
     struct batch_identity identity = {
-        .input = pipeline->target_input, .lane = output->lane, .number = output->number};
+        .input = pipeline->target_input, .producer = output->producer, .number = output->number};
     TRY(make_room(job, err));
     struct buf bytes = {.budget = &job->map.budget};
     uint64_t rows = 0;
-    struct book_end end = {0};
-    book_end_add(&end, place, 0, item->bytes);
+    struct exchange_count end = {0};
+    exchange_count_add(&end, place, 0, item->bytes);
     buf_put(&bytes, item->bytes.bytes, item->bytes.size);
     status result = bytes.failed ? error_memory(err)
                                  : fold_shard_apply(owned->rows, identity, &bytes, &rows, err);
     buf_done(&bytes);
     end.row_count = rows;
-    book_end_merge(&job->account.applied[pipeline->id], &end);
+    exchange_count_merge(&job->counters.applied[pipeline->id], &end);
     return result;
 }
 
@@ -275,8 +275,8 @@ static status apply_copy(struct worker_job *job, const struct message_output *ou
                          const struct output_item *item, uint32_t *out_fold, struct error *err)
 {
     bool fits = output->source_kind == STREAM_COPY && item->index == output->source &&
-                output->lane == 0 && item->index < job->map.shape->plan->fold_count &&
-                job->map.shape->copied[item->index];
+                output->producer == 0 && item->index < job->map.layout->plan->fold_count &&
+                job->map.layout->copied[item->index];
     if (!fits) return item_misfit(err);
     struct copy *copy = &job->copies[item->index];
     *out_fold = item->index;
@@ -305,7 +305,7 @@ static status apply_items(struct worker_job *job, const struct message_output *o
             TRY(apply_copy(job, output, item, out_fold, err));
             break;
         case ITEM_REPORT:
-            TRY(account_add(&job->account, job->map.shape->plan, item->bytes, err));
+            TRY(counters_add(&job->counters, job->map.layout->plan, item->bytes, err));
             break;
         }
         worker_alive(job->worker);
@@ -318,12 +318,12 @@ static void stream_check(struct worker_job *job, struct stream *stream, struct e
     if (stream->complete || !stream->ended || stream->applied.count < stream->end_count) return;
     if (stream->applied.contiguous != stream->end_count || stream->sum != stream->end_sum) {
         struct error err;
-        (void)error_set(&err, STATUS_INTERNAL,
-                        "%s %u, lane %u: what was applied is not what was sent (%llu messages of "
-                        "%llu); there is no answer, please report this",
-                        stream->kind == STREAM_SCAN ? "scan" : "fold", stream->source, stream->lane,
-                        (unsigned long long)stream->applied.count,
-                        (unsigned long long)stream->end_count);
+        (void)error_set(
+            &err, STATUS_INTERNAL,
+            "%s %u, producer %u: what was applied is not what was sent (%llu messages of "
+            "%llu); there is no answer, please report this",
+            stream->kind == STREAM_SCAN ? "scan" : "fold", stream->source, stream->producer,
+            (unsigned long long)stream->applied.count, (unsigned long long)stream->end_count);
         worker_job_fail(job, &err, effects);
         return;
     }
@@ -331,8 +331,8 @@ static void stream_check(struct worker_job *job, struct stream *stream, struct e
     job->moved = true;
 }
 
-/* What counts for the lane's sum. Of a scan it is the chunk's, which its mapper has checked; what a
- * fold emitted can be held against what is here. */
+/* What counts for the producer's sum. Of a scan it is the chunk's, which its mapper has checked;
+ * what a fold emitted can be held against what is here. */
 static uint64_t output_checksum(const struct message_output *output)
 {
     if (output->source_kind == STREAM_SCAN) return output->checksum;
@@ -350,7 +350,7 @@ bool worker_job_output(struct worker_job *job, const struct message_output *outp
     struct worker *worker = job->worker;
     if (job->failed) return false;
     struct stream *stream =
-        worker_job_stream(job, output->source_kind, output->source, output->lane);
+        worker_job_stream(job, output->source_kind, output->source, output->producer);
     if (stream == NULL || output->number >= stream->number_limit) {
         effects_say(effects, SAY_WARN, "event=message-ignored job=%s reason=not-for-us", job->id);
         return false;
@@ -379,10 +379,10 @@ bool worker_job_output(struct worker_job *job, const struct message_output *outp
         return false;
     }
     if (output->source_kind == STREAM_SCAN) {
-        worker_history_phase(job, job->map.shape->plan->scans[output->source].phase);
+        worker_history_phase(job, job->map.layout->plan->scans[output->source].phase);
     }
     if (worker->config.mutation == WORKER_USES_HALF_COPY) job->moved = true;
-    stream->sum += lane_hash(output->number, output_checksum(output));
+    stream->sum += batch_hash(output->number, output_checksum(output));
     stream->last_progress_ms = worker->now_ms;
     stream->delay_ms = 0;
     stream_check(job, stream, effects);
@@ -421,8 +421,8 @@ bool worker_job_end_of_scan(struct worker_job *job, const struct message_end *en
                       effects);
 }
 
-bool worker_job_end_of_lane(struct worker_job *job, const struct message_lane_end *end,
-                            struct effects *effects)
+bool worker_job_end_of_producer(struct worker_job *job, const struct message_producer_end *end,
+                                struct effects *effects)
 {
     return stream_end(job, worker_job_stream(job, end->kind, end->fold, end->shard), end->count,
                       end->sum, effects);
@@ -430,13 +430,13 @@ bool worker_job_end_of_lane(struct worker_job *job, const struct message_lane_en
 
 /* ---- the fixed point ---- */
 
-static bool lanes_complete(struct worker_job *job, const struct pipeline *pipeline)
+static bool producers_complete(struct worker_job *job, const struct pipeline *pipeline)
 {
     bool of_scan = pipeline->source_kind == SOURCE_SCAN;
     enum stream_source kind = of_scan ? STREAM_SCAN : STREAM_FOLD;
-    uint32_t lanes = of_scan ? 1 : job->map.shape->shard_counts[pipeline->source];
-    for (uint32_t lane = 0; lane < lanes; lane++) {
-        const struct stream *stream = worker_job_stream(job, kind, pipeline->source, lane);
+    uint32_t producers = of_scan ? 1 : job->map.layout->shard_counts[pipeline->source];
+    for (uint32_t producer = 0; producer < producers; producer++) {
+        const struct stream *stream = worker_job_stream(job, kind, pipeline->source, producer);
         ASSERT(stream != NULL);
         if (!stream->complete) return false;
     }
@@ -445,17 +445,17 @@ static bool lanes_complete(struct worker_job *job, const struct pipeline *pipeli
 
 static bool inputs_complete(struct worker_job *job, const struct owned_shard *owned)
 {
-    const struct plan *plan = job->map.shape->plan;
+    const struct plan *plan = job->map.layout->plan;
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &plan->pipelines[i];
-        if (pipeline->target == owned->fold && !lanes_complete(job, pipeline)) return false;
+        if (pipeline->target == owned->fold && !producers_complete(job, pipeline)) return false;
     }
     return true;
 }
 
 static bool copies_ready(const struct worker_job *job, const bool *needs)
 {
-    for (uint32_t i = 0; i < job->map.shape->plan->fold_count; i++) {
+    for (uint32_t i = 0; i < job->map.layout->plan->fold_count; i++) {
         if (needs[i] && !job->copies[i].ready) return false;
     }
     return true;
@@ -463,11 +463,11 @@ static bool copies_ready(const struct worker_job *job, const bool *needs)
 
 static bool can_emit(const struct worker_job *job, const struct owned_shard *owned)
 {
-    const struct plan *plan = job->map.shape->plan;
+    const struct plan *plan = job->map.layout->plan;
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &plan->pipelines[i];
         if (pipeline->source_kind != SOURCE_FOLD || pipeline->source != owned->fold) continue;
-        if (!copies_ready(job, job->map.shape->pipeline_needs + (size_t)i * plan->fold_count)) {
+        if (!copies_ready(job, job->map.layout->pipeline_needs + (size_t)i * plan->fold_count)) {
             return false;
         }
     }
@@ -476,8 +476,8 @@ static bool can_emit(const struct worker_job *job, const struct owned_shard *own
 
 bool worker_job_can_map(const struct worker_job *job, uint32_t scan)
 {
-    const struct plan *plan = job->map.shape->plan;
-    return copies_ready(job, job->map.shape->needs + (size_t)scan * plan->fold_count);
+    const struct plan *plan = job->map.layout->plan;
+    return copies_ready(job, job->map.layout->needs + (size_t)scan * plan->fold_count);
 }
 
 static bool advance_shard(struct worker_job *job, struct owned_shard *owned,
@@ -490,7 +490,7 @@ static bool advance_shard(struct worker_job *job, struct owned_shard *owned,
             return false;
         }
         const struct fold_counts *counts = fold_shard_counts(owned->rows);
-        struct fold_counts *total = &job->account.folds[owned->fold];
+        struct fold_counts *total = &job->counters.folds[owned->fold];
         total->rows_in += counts->rows_in;
         total->rows_out += counts->rows_out;
         total->batches_out += counts->batches_out;
@@ -506,7 +506,7 @@ static status finish_copy(struct worker_job *job, uint32_t fold, struct error *e
 {
     struct copy *copy = &job->copies[fold];
     TRY(fold_shard_finish(copy->rows, err));
-    if (copy->fold.is_side) job->sides[fold] = *fold_shard_side(copy->rows);
+    if (copy->fold.is_build_side) job->sides[fold] = *fold_shard_build_side(copy->rows);
     if (copy->fold.is_scalar) TRY(fold_shard_scalar(copy->rows, &job->scalars[fold], err));
     copy->ready = true;
     worker_alive(job->worker);
@@ -517,7 +517,7 @@ static bool advance_copy(struct worker_job *job, uint32_t fold, struct effects *
 {
     const struct stream *stream = worker_job_stream(job, STREAM_COPY, fold, 0);
     bool is_half = job->worker->config.mutation == WORKER_USES_HALF_COPY;
-    if (!job->map.shape->copied[fold] || job->copies[fold].ready || stream == NULL ||
+    if (!job->map.layout->copied[fold] || job->copies[fold].ready || stream == NULL ||
         !(stream->complete || is_half)) {
         return false;
     }
@@ -535,7 +535,7 @@ void worker_job_advance(struct worker_job *job, struct effects *effects)
     job->moved = false;
     for (bool moved = true; moved && !job->failed;) {
         moved = false;
-        for (uint32_t i = 0; i < job->map.shape->plan->fold_count && !job->failed; i++) {
+        for (uint32_t i = 0; i < job->map.layout->plan->fold_count && !job->failed; i++) {
             moved = advance_copy(job, i, effects) || moved;
         }
         for (uint32_t i = 0; i < job->shard_count && !job->failed; i++) {

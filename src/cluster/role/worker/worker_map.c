@@ -1,7 +1,7 @@
 /* worker_map.c - what was taken from the work queues and is not done yet.
  *
  * A chunk is acknowledged when the broker has confirmed all that it gave: until then a crash gives
- * it to somebody else, who makes the same bytes. A marker is passed on when all that was taken
+ * it to somebody else, who makes the same bytes. A barrier is passed on when all that was taken
  * before it is done: so whoever gets it back knows that nothing older is underway here.
  */
 #include "cluster/role/worker/worker_state.h"
@@ -10,34 +10,34 @@
 
 /* ---- the list ---- */
 
-void hand_done(struct in_hand *hand)
+void in_flight_done(struct in_flight *in_flight)
 {
-    map_task_destroy(hand->task);
-    map_job_release(hand->job);
-    buf_done(&hand->marker);
+    map_task_destroy(in_flight->task);
+    map_job_release(in_flight->job);
+    buf_done(&in_flight->barrier);
 }
 
-static struct in_hand *hand_add(struct worker *worker, struct effects *effects)
+static struct in_flight *in_flight_add(struct worker *worker, struct effects *effects)
 {
-    if (worker->hand_count == worker->hand_capacity) {
-        uint32_t grown = worker->hand_capacity == 0 ? 16 : worker->hand_capacity * 2;
-        struct in_hand *hands = memory_resize(
-            NULL, worker->hands, worker->hand_capacity * sizeof *hands, grown * sizeof *hands);
+    if (worker->in_flight_count == worker->in_flight_capacity) {
+        uint32_t grown = worker->in_flight_capacity == 0 ? 16 : worker->in_flight_capacity * 2;
+        struct in_flight *hands = memory_resize(
+            NULL, worker->hands, worker->in_flight_capacity * sizeof *hands, grown * sizeof *hands);
         if (hands == NULL) {
             effects->failed = true;
             return NULL;
         }
         worker->hands = hands;
-        worker->hand_capacity = grown;
+        worker->in_flight_capacity = grown;
     }
-    struct in_hand *hand = &worker->hands[worker->hand_count++];
-    *hand = (struct in_hand){.id = ++worker->next_id};
-    return hand;
+    struct in_flight *in_flight = &worker->hands[worker->in_flight_count++];
+    *in_flight = (struct in_flight){.id = ++worker->next_id};
+    return in_flight;
 }
 
-static struct in_hand *hand_find(struct worker *worker, uint64_t id)
+static struct in_flight *in_flight_find(struct worker *worker, uint64_t id)
 {
-    for (uint32_t i = 0; i < worker->hand_count; i++) {
+    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
         if (worker->hands[i].id == id) return &worker->hands[i];
     }
     return NULL;
@@ -48,7 +48,7 @@ static void acknowledge(uint64_t delivery, struct effects *effects)
     effects_add(effects, EFFECT_ACK)->delivery = delivery;
 }
 
-static uint64_t token_for(struct worker *worker, uint64_t hand, struct effects *effects)
+static uint64_t token_for(struct worker *worker, uint64_t in_flight, struct effects *effects)
 {
     if (worker->token_count == worker->token_capacity) {
         uint32_t grown = worker->token_capacity == 0 ? 64 : worker->token_capacity * 2;
@@ -62,76 +62,79 @@ static uint64_t token_for(struct worker *worker, uint64_t hand, struct effects *
         worker->token_capacity = grown;
     }
     uint64_t token = ++worker->next_id;
-    worker->tokens[worker->token_count++] = (struct token){.token = token, .hand = hand};
+    worker->tokens[worker->token_count++] = (struct token){.token = token, .in_flight = in_flight};
     return token;
 }
 
-static void forward_marker(struct worker *worker, struct in_hand *hand, struct effects *effects)
+static void forward_barrier(struct worker *worker, struct in_flight *in_flight,
+                            struct effects *effects)
 {
     struct effect *effect = effects_add(effects, EFFECT_SEND);
-    (void)snprintf(effect->to, sizeof effect->to, "%s", hand->asker);
-    effect->bytes = hand->marker;
-    hand->marker = (struct buf){0};
-    hand->started = true;
-    hand->mapped = true;
-    hand->unconfirmed = 1;
-    effect->token = token_for(worker, hand->id, effects);
+    (void)snprintf(effect->to, sizeof effect->to, "%s", in_flight->asker);
+    effect->bytes = in_flight->barrier;
+    in_flight->barrier = (struct buf){0};
+    in_flight->started = true;
+    in_flight->mapped = true;
+    in_flight->unconfirmed = 1;
+    effect->token = token_for(worker, in_flight->id, effects);
 }
 
-/* Acknowledges what is done, passes on the markers whose turn it is, and exits when asked to. */
+/* Acknowledges what is done, passes on the barriers whose turn it is, and exits when asked to. */
 static void settle(struct worker *worker, struct effects *effects)
 {
     bool chunk_before = false;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < worker->hand_count; i++) {
-        struct in_hand *hand = &worker->hands[i];
-        if (hand->kind == HAND_MARKER && !hand->started && !chunk_before) {
-            forward_marker(worker, hand, effects);
+    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
+        struct in_flight *in_flight = &worker->hands[i];
+        if (in_flight->kind == IN_FLIGHT_MARKER && !in_flight->started && !chunk_before) {
+            forward_barrier(worker, in_flight, effects);
         }
-        bool is_done = hand->mapped && hand->unconfirmed == 0;
+        bool is_done = in_flight->mapped && in_flight->unconfirmed == 0;
         if (is_done) {
-            acknowledge(hand->delivery, effects);
-            hand_done(hand);
+            acknowledge(in_flight->delivery, effects);
+            in_flight_done(in_flight);
             continue;
         }
-        chunk_before = chunk_before || hand->kind == HAND_CHUNK;
-        worker->hands[kept++] = *hand;
+        chunk_before = chunk_before || in_flight->kind == IN_FLIGHT_CHUNK;
+        worker->hands[kept++] = *in_flight;
     }
-    worker->hand_count = kept;
+    worker->in_flight_count = kept;
 }
 
 /* Only of a chunk that should have been dropped. */
-static bool must_wait(const struct worker *worker, const struct in_hand *hand)
+static bool must_wait(const struct worker *worker, const struct in_flight *in_flight)
 {
-    return worker->config.mutation == WORKER_HOLDS_CHUNK && !atomic_load(&hand->job->ended) &&
-           !worker_job_can_map((const struct worker_job *)hand->job, hand->scan);
+    return worker->config.mutation == WORKER_HOLDS_CHUNK && !atomic_load(&in_flight->job->ended) &&
+           !worker_job_can_map((const struct worker_job *)in_flight->job, in_flight->scan);
 }
 
 void worker_start_maps(struct worker *worker, struct effects *effects)
 {
     uint32_t running = 0;
     bool alone = false;
-    for (uint32_t i = 0; i < worker->hand_count; i++) {
-        const struct in_hand *hand = &worker->hands[i];
-        if (hand->kind != HAND_CHUNK || !hand->started || hand->mapped) continue;
+    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
+        const struct in_flight *in_flight = &worker->hands[i];
+        if (in_flight->kind != IN_FLIGHT_CHUNK || !in_flight->started || in_flight->mapped)
+            continue;
         running++;
-        alone = alone || hand->alone;
+        alone = alone || in_flight->alone;
     }
-    for (uint32_t i = 0; i < worker->hand_count && !alone && !worker->stopping; i++) {
-        struct in_hand *hand = &worker->hands[i];
-        if (hand->task == NULL || hand->started || running >= worker->config.map_limit) continue;
-        if (hand->alone && running > 0) break;
-        if (must_wait(worker, hand)) continue;
-        effects_add(effects, EFFECT_MAP)->task = hand->task;
-        hand->task = NULL;
-        hand->started = true;
+    for (uint32_t i = 0; i < worker->in_flight_count && !alone && !worker->stopping; i++) {
+        struct in_flight *in_flight = &worker->hands[i];
+        if (in_flight->task == NULL || in_flight->started || running >= worker->config.map_limit)
+            continue;
+        if (in_flight->alone && running > 0) break;
+        if (must_wait(worker, in_flight)) continue;
+        effects_add(effects, EFFECT_MAP)->task = in_flight->task;
+        in_flight->task = NULL;
+        in_flight->started = true;
         running++;
-        alone = hand->alone;
+        alone = in_flight->alone;
     }
     settle(worker, effects);
     if (!worker->stopping || worker->exited) return;
     /* What was not begun goes back to its queue when the connection ends. */
-    for (uint32_t i = 0; i < worker->hand_count; i++) {
+    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
         if (worker->hands[i].started) return;
     }
     worker->exited = true;
@@ -148,19 +151,19 @@ static void pause_work(struct worker *worker, struct effects *effects)
     effects_add(effects, EFFECT_WORK)->yes = false;
 }
 
-static void take_marker(struct worker *worker, const struct message *message, uint64_t delivery,
-                        struct effects *effects)
+static void take_barrier(struct worker *worker, const struct message *message, uint64_t delivery,
+                         struct effects *effects)
 {
-    struct in_hand *hand = hand_add(worker, effects);
-    if (hand == NULL) return;
-    hand->kind = HAND_MARKER;
-    hand->delivery = delivery;
-    (void)snprintf(hand->asker, sizeof hand->asker, "%.*s", TEXT_ARGS(message->from));
+    struct in_flight *in_flight = in_flight_add(worker, effects);
+    if (in_flight == NULL) return;
+    in_flight->kind = IN_FLIGHT_MARKER;
+    in_flight->delivery = delivery;
+    (void)snprintf(in_flight->asker, sizeof in_flight->asker, "%.*s", TEXT_ARGS(message->from));
     struct message forwarded = *message;
     forwarded.from = text_of(worker->name);
-    forwarded.marker.returned = true;
-    message_encode(&forwarded, &hand->marker);
-    if (hand->marker.failed) effects->failed = true;
+    forwarded.barrier.returned = true;
+    message_encode(&forwarded, &in_flight->barrier);
+    if (in_flight->barrier.failed) effects->failed = true;
 }
 
 static uint32_t starts_with(const struct worker *worker, uint64_t item)
@@ -175,12 +178,12 @@ static uint32_t starts_with(const struct worker *worker, uint64_t item)
 static void fail_poison(struct worker *worker, struct worker_job *job,
                         const struct message_chunk *chunk, struct effects *effects)
 {
-    const struct shape *shape = job->map.shape;
-    uint32_t table = shape->plan->scans[chunk->scan].table;
-    const struct manifest_table *files = shape_files(shape, table);
+    const struct layout *layout = job->map.layout;
+    uint32_t table = layout->plan->scans[chunk->scan].table;
+    const struct manifest_table *files = job_layout_files(layout, table);
     struct chunk_body body = {0};
     struct error err;
-    struct text name = shape->plan->tables[table].name;
+    struct text name = layout->plan->tables[table].name;
     bool is_read = chunk_body_decode(chunk->body, &worker->arena, &body, &err) == STATUS_OK;
     if (is_read && files != NULL && body.file < files->file_count) {
         name = files->files[body.file].name;
@@ -201,13 +204,13 @@ static bool accepts_chunk(struct worker *worker, struct worker_job *job,
     if (job == NULL) {
         /* Somebody else may know it; but a job that is no more must not keep us from others. */
         bool is_new = worker->paused_for != message->manifest &&
-                      !worker_has_buried(worker, message->job, message->manifest);
+                      !worker_has_tombstone(worker, message->job, message->manifest);
         worker->paused_for = message->manifest;
         if (is_new) pause_work(worker, effects);
         return false;
     }
-    bool fits =
-        message->manifest == job->map.shape->hash && chunk->scan < job->map.shape->plan->scan_count;
+    bool fits = message->manifest == job->map.layout->hash &&
+                chunk->scan < job->map.layout->plan->scan_count;
     if (!fits || job->failed) return false;
     if (starts_with(worker, item) >= WORKER_POISON_STARTS) {
         fail_poison(worker, job, chunk, effects);
@@ -223,18 +226,18 @@ static bool accepts_chunk(struct worker *worker, struct worker_job *job,
 
 /* The same chunk once more: sent again, or delivered again on a new connection. One answer does for
  * both; the later delivery stands for the chunk from now on. */
-static bool is_in_hand(struct worker *worker, const struct worker_job *job,
-                       const struct message_chunk *chunk, uint64_t delivery,
-                       struct effects *effects)
+static bool is_in_flight(struct worker *worker, const struct worker_job *job,
+                         const struct message_chunk *chunk, uint64_t delivery,
+                         struct effects *effects)
 {
-    for (uint32_t i = 0; i < worker->hand_count; i++) {
-        struct in_hand *hand = &worker->hands[i];
-        if (hand->kind != HAND_CHUNK || hand->job != &job->map || hand->scan != chunk->scan ||
-            hand->number != chunk->number) {
+    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
+        struct in_flight *in_flight = &worker->hands[i];
+        if (in_flight->kind != IN_FLIGHT_CHUNK || in_flight->job != &job->map ||
+            in_flight->scan != chunk->scan || in_flight->number != chunk->number) {
             continue;
         }
-        acknowledge(hand->delivery, effects);
-        hand->delivery = delivery;
+        acknowledge(in_flight->delivery, effects);
+        in_flight->delivery = delivery;
         return true;
     }
     return false;
@@ -245,14 +248,14 @@ static void take_chunk(struct worker *worker, struct event *event, struct worker
 {
     const struct message_chunk *chunk = &message->chunk;
     struct map_task *task = memory_alloc(NULL, sizeof *task);
-    struct in_hand *hand = hand_add(worker, effects);
-    if (task == NULL || hand == NULL) {
+    struct in_flight *in_flight = in_flight_add(worker, effects);
+    if (task == NULL || in_flight == NULL) {
         memory_free(NULL, task, sizeof *task);
         effects->failed = true;
         return;
     }
     *task = (struct map_task){
-        .id = hand->id,
+        .id = in_flight->id,
         .job = map_job_keep(&job->map),
         .scan = chunk->scan,
         .number = chunk->number,
@@ -262,9 +265,9 @@ static void take_chunk(struct worker *worker, struct event *event, struct worker
         .body = chunk->body,
     };
     event->bytes = (struct buf){0};
-    *hand = (struct in_hand){
-        .kind = HAND_CHUNK,
-        .id = hand->id,
+    *in_flight = (struct in_flight){
+        .kind = IN_FLIGHT_CHUNK,
+        .id = in_flight->id,
         .delivery = event->delivery,
         .task = task,
         .job = map_job_keep(&job->map),
@@ -286,12 +289,12 @@ void worker_take(struct worker *worker, struct event *event, struct effects *eff
         return;
     }
     struct worker_job *job = worker_find(worker, message.job);
-    if (message.kind == MESSAGE_MARKER) {
-        take_marker(worker, &message, event->delivery, effects);
+    if (message.kind == MESSAGE_BARRIER) {
+        take_barrier(worker, &message, event->delivery, effects);
     } else if (message.kind != MESSAGE_CHUNK ||
                !accepts_chunk(worker, job, &message, message_item(bytes), effects)) {
         acknowledge(event->delivery, effects);
-    } else if (!is_in_hand(worker, job, &message.chunk, event->delivery, effects)) {
+    } else if (!is_in_flight(worker, job, &message.chunk, event->delivery, effects)) {
         take_chunk(worker, event, job, &message, message_item(bytes), effects);
     }
     worker_start_maps(worker, effects);
@@ -299,11 +302,11 @@ void worker_take(struct worker *worker, struct event *event, struct effects *eff
 
 /* ---- afterwards ---- */
 
-static void send_outputs(struct worker *worker, struct in_hand *hand, struct map_task *task,
+static void send_outputs(struct worker *worker, struct in_flight *in_flight, struct map_task *task,
                          struct effects *effects)
 {
     struct worker_job *job = (struct worker_job *)task->job;
-    const struct manifest *manifest = &job->map.shape->manifest;
+    const struct manifest *manifest = &job->map.layout->manifest;
     for (uint32_t i = 0; i < task->output_count && !job->failed; i++) {
         struct buf *bytes = &task->outputs[i];
         if (bytes->size == 0) continue;
@@ -323,8 +326,8 @@ static void send_outputs(struct worker *worker, struct in_hand *hand, struct map
                            TEXT_ARGS(manifest->workers[i].name));
             effect->bytes = *bytes;
             *bytes = (struct buf){0};
-            effect->token = token_for(worker, hand->id, effects);
-            hand->unconfirmed++;
+            effect->token = token_for(worker, in_flight->id, effects);
+            in_flight->unconfirmed++;
         }
     }
 }
@@ -332,11 +335,11 @@ static void send_outputs(struct worker *worker, struct in_hand *hand, struct map
 void worker_mapped(struct worker *worker, struct event *event, struct effects *effects)
 {
     struct map_task *task = event->task;
-    struct in_hand *hand = hand_find(worker, task->id);
+    struct in_flight *in_flight = in_flight_find(worker, task->id);
     event->task = NULL;
-    if (hand != NULL) {
+    if (in_flight != NULL) {
         struct worker_job *job = (struct worker_job *)task->job;
-        hand->mapped = true;
+        in_flight->mapped = true;
         bool is_wanted = !atomic_load(&job->map.ended) && !job->failed;
         if (task->is_damaged) {
             effects_say(effects, SAY_WARN,
@@ -346,7 +349,7 @@ void worker_mapped(struct worker *worker, struct event *event, struct effects *e
         } else if (is_wanted && task->result != STATUS_OK) {
             worker_job_fail(job, &task->error, effects);
         } else if (is_wanted) {
-            send_outputs(worker, hand, task, effects);
+            send_outputs(worker, in_flight, task, effects);
         }
     }
     map_task_destroy(task);
@@ -357,8 +360,8 @@ void worker_confirmed(struct worker *worker, uint64_t token, struct effects *eff
 {
     for (uint32_t i = 0; i < worker->token_count; i++) {
         if (worker->tokens[i].token != token) continue;
-        struct in_hand *hand = hand_find(worker, worker->tokens[i].hand);
-        if (hand != NULL && hand->unconfirmed > 0) hand->unconfirmed--;
+        struct in_flight *in_flight = in_flight_find(worker, worker->tokens[i].in_flight);
+        if (in_flight != NULL && in_flight->unconfirmed > 0) in_flight->unconfirmed--;
         worker->tokens[i] = worker->tokens[--worker->token_count];
         break;
     }

@@ -1,10 +1,10 @@
 /* worker_repair.c - what is missing here, and whom to ask for it.
  *
  * A lost message, queue, broker or disk look the same: numbers are missing. They are looked for
- * only while somebody waits for the job (SYNC). Before chunks are asked for, markers go through all
- * work queues: what was sent before a marker and has not come when it is back is on no queue any
- * more. Who has it in hand tells so in his STATUS, and the gateway keeps the two apart. What folds
- * emit is asked for from their owners.
+ * only while somebody waits for the job (SYNC). Before chunks are asked for, barriers go through
+ * all work queues: what was sent before a barrier and has not come when it is back is on no queue
+ * any more. Who has it in flight tells so in his STATUS, and the gateway keeps the two apart. What
+ * folds emit is asked for from their owners.
  *
  * Every wait doubles from the stream's last progress, so that a slow cluster is not made slower.
  */
@@ -12,13 +12,13 @@
 
 #include <stdio.h>
 
-void stream_forget_markers(struct stream *stream)
+void stream_forget_barriers(struct stream *stream)
 {
     for (uint32_t i = 0; i < WORKER_ATTEMPTS; i++) {
-        stream->attempts[i] = (struct marker_attempt){0};
+        stream->attempts[i] = (struct barrier_attempt){0};
     }
     for (uint32_t i = 0; i < WORKER_QUEUES_MAX; i++) {
-        stream->certified[i] = 0;
+        stream->acknowledged_barriers[i] = 0;
     }
 }
 
@@ -45,19 +45,19 @@ static uint64_t known_sent(const struct worker *worker, const struct stream *str
     return sent;
 }
 
-static void send_markers(struct worker *worker, struct worker_job *job, struct stream *stream,
-                         struct effects *effects)
+static void send_barriers(struct worker *worker, struct worker_job *job, struct stream *stream,
+                          struct effects *effects)
 {
-    struct marker_attempt *attempt = &stream->attempts[stream->next_attempt++ % WORKER_ATTEMPTS];
+    struct barrier_attempt *attempt = &stream->attempts[stream->next_attempt++ % WORKER_ATTEMPTS];
     *attempt =
-        (struct marker_attempt){.id = hash_combine(worker->config.incarnation, ++worker->next_id),
-                                .limit = known_sent(worker, stream)};
-    bool only_one = worker->config.mutation == WORKER_SENDS_ONE_MARKER;
+        (struct barrier_attempt){.id = hash_combine(worker->config.incarnation, ++worker->next_id),
+                                 .limit = known_sent(worker, stream)};
+    bool only_one = worker->config.mutation == WORKER_SENDS_ONE_BARRIER;
     uint32_t count = only_one ? 1 : worker->config.work_queue_count;
     for (uint32_t queue = 0; queue < count; queue++) {
-        struct message message = worker_message(worker, MESSAGE_MARKER, job);
-        message.marker =
-            (struct message_marker){.scan = stream->source, .queue = queue, .attempt = attempt->id};
+        struct message message = worker_message(worker, MESSAGE_BARRIER, job);
+        message.barrier = (struct message_barrier){
+            .scan = stream->source, .queue = queue, .attempt = attempt->id};
         struct effect *effect = effects_add(effects, EFFECT_SEND);
         effect->work = queue;
         message_encode(&message, &effect->bytes);
@@ -65,50 +65,53 @@ static void send_markers(struct worker *worker, struct worker_job *job, struct s
     }
 }
 
-static void want_missing(struct worker *worker, struct worker_job *job, struct stream *stream,
-                         struct effects *effects)
+static void rerequest_missing(struct worker *worker, struct worker_job *job, struct stream *stream,
+                              struct effects *effects)
 {
     uint32_t queue_count = worker->config.work_queue_count;
     uint64_t highest = 0;
     for (uint32_t i = 0; i < queue_count; i++) {
-        if (stream->certified[i] > highest) highest = stream->certified[i];
+        if (stream->acknowledged_barriers[i] > highest) highest = stream->acknowledged_barriers[i];
     }
-    stream->want_count = 0;
+    stream->rerequest_count = 0;
     for (uint64_t number = number_set_missing(&stream->applied, 0);
-         number < highest && stream->want_count < WORKER_WANTS_MAX;
+         number < highest && stream->rerequest_count < WORKER_REREQUESTS_MAX;
          number = number_set_missing(&stream->applied, number + 1)) {
-        uint32_t queue = shape_work_queue(job->map.shape, number, queue_count);
-        if (number < stream->certified[queue]) stream->wants[stream->want_count++] = number;
+        uint32_t queue = job_layout_work_queue(job->map.layout, number, queue_count);
+        if (number < stream->acknowledged_barriers[queue])
+            stream->rerequests[stream->rerequest_count++] = number;
     }
-    stream->want_attempt = hash_combine(worker->config.incarnation, ++worker->next_id);
+    stream->rerequest_attempt = hash_combine(worker->config.incarnation, ++worker->next_id);
     for (uint32_t i = 0; i < WORKER_QUEUES_MAX; i++) {
-        stream->certified[i] = 0;
+        stream->acknowledged_barriers[i] = 0;
     }
-    if (stream->want_count == 0) return;
+    if (stream->rerequest_count == 0) return;
     effects_say(effects, SAY_INFO, "event=chunks-wanted job=%s scan=%u count=%u first=%llu",
-                job->id, stream->source, stream->want_count, (unsigned long long)stream->wants[0]);
+                job->id, stream->source, stream->rerequest_count,
+                (unsigned long long)stream->rerequests[0]);
 }
 
-void worker_marker_returned(struct worker *worker, struct worker_job *job,
-                            const struct message_marker *marker, struct effects *effects)
+void worker_barrier_returned(struct worker *worker, struct worker_job *job,
+                             const struct message_barrier *barrier, struct effects *effects)
 {
-    struct stream *stream = worker_job_stream(job, STREAM_SCAN, marker->scan, 0);
+    struct stream *stream = worker_job_stream(job, STREAM_SCAN, barrier->scan, 0);
     uint32_t queue_count = worker->config.work_queue_count;
-    if (stream == NULL || stream->complete || marker->queue >= queue_count) return;
+    if (stream == NULL || stream->complete || barrier->queue >= queue_count) return;
     uint64_t limit = 0;
     for (uint32_t i = 0; i < WORKER_ATTEMPTS; i++) {
-        if (stream->attempts[i].id == marker->attempt) limit = stream->attempts[i].limit;
+        if (stream->attempts[i].id == barrier->attempt) limit = stream->attempts[i].limit;
     }
     if (limit == 0) return; /* Of an attempt that was given up. */
-    bool for_all = worker->config.mutation == WORKER_SENDS_ONE_MARKER;
+    bool for_all = worker->config.mutation == WORKER_SENDS_ONE_BARRIER;
     for (uint32_t i = 0; i < queue_count; i++) {
-        bool counts = i == marker->queue || for_all;
-        if (counts && stream->certified[i] < limit) stream->certified[i] = limit;
+        bool counts = i == barrier->queue || for_all;
+        if (counts && stream->acknowledged_barriers[i] < limit)
+            stream->acknowledged_barriers[i] = limit;
     }
     for (uint32_t i = 0; i < queue_count; i++) {
-        if (stream->certified[i] == 0) return;
+        if (stream->acknowledged_barriers[i] == 0) return;
     }
-    want_missing(worker, job, stream, effects);
+    rerequest_missing(worker, job, stream, effects);
 }
 
 /* ---- what folds emitted ---- */
@@ -116,16 +119,16 @@ void worker_marker_returned(struct worker *worker, struct worker_job *job,
 static void send_ask(struct worker_job *job, const struct stream *stream, const uint64_t *numbers,
                      uint32_t count, struct effects *effects)
 {
-    const struct shape *shape = job->map.shape;
-    uint32_t owner = shape_owner(shape, stream->source, stream->lane);
+    const struct layout *layout = job->map.layout;
+    uint32_t owner = job_layout_owner(layout, stream->source, stream->producer);
     if (owner == job->self) return; /* It comes when it is ready. */
     struct message message = worker_message(job->worker, MESSAGE_ASK, job);
     message.ask = (struct message_ask){.kind = stream->kind,
                                        .fold = stream->source,
-                                       .shard = stream->lane,
+                                       .shard = stream->producer,
                                        .numbers = numbers,
                                        .number_count = count};
-    worker_send(job->worker, effects, shape->manifest.workers[owner].name, &message);
+    worker_send(job->worker, effects, layout->manifest.workers[owner].name, &message);
 }
 
 void worker_ask_on(struct worker_job *job, struct stream *stream, struct effects *effects)
@@ -162,10 +165,10 @@ static void ask_missing(struct worker_job *job, struct stream *stream, struct ef
  * emits is not missing yet. */
 static bool may_be_ready(struct worker_job *job, const struct stream *stream)
 {
-    const struct shape *shape = job->map.shape;
-    uint32_t scan_count = shape->plan->scan_count;
+    const struct layout *layout = job->map.layout;
+    uint32_t scan_count = layout->plan->scan_count;
     for (uint32_t scan = 0; scan < scan_count; scan++) {
-        if (!shape->rests_on[(size_t)stream->source * scan_count + scan]) continue;
+        if (!layout->rests_on[(size_t)stream->source * scan_count + scan]) continue;
         const struct stream *own = worker_job_stream(job, STREAM_SCAN, scan, 0);
         if (own != NULL && !own->complete) return false;
     }
@@ -191,7 +194,7 @@ static void repair(struct worker *worker, struct worker_job *job, struct effects
             stream->last_progress_ms = worker->now_ms;
         } else if (is_due(worker, stream)) {
             if (stream->kind == STREAM_SCAN) {
-                send_markers(worker, job, stream, effects);
+                send_barriers(worker, job, stream, effects);
             } else {
                 ask_missing(job, stream, effects);
             }
@@ -202,7 +205,7 @@ static void repair(struct worker *worker, struct worker_job *job, struct effects
 /* ---- telling ---- */
 
 static void add_scan(struct worker_job *job, struct stream *stream, struct message_status *report,
-                     struct scan_state *scans, struct scan_want *wants)
+                     struct scan_state *scans, struct rerequest *rerequests)
 {
     scans[report->scan_count++] = (struct scan_state){
         .scan = stream->source,
@@ -211,29 +214,29 @@ static void add_scan(struct worker_job *job, struct stream *stream, struct messa
         .applied = stream->applied.count,
         .contiguous = stream->applied.contiguous,
     };
-    uint64_t *numbers = arena_array(&job->worker->arena, uint64_t, stream->want_count + 1u);
+    uint64_t *numbers = arena_array(&job->worker->arena, uint64_t, stream->rerequest_count + 1u);
     uint32_t count = 0;
-    for (uint32_t i = 0; numbers != NULL && i < stream->want_count; i++) {
-        bool is_here = number_set_has(&stream->applied, stream->wants[i]);
-        if (!is_here) numbers[count++] = stream->wants[i];
+    for (uint32_t i = 0; numbers != NULL && i < stream->rerequest_count; i++) {
+        bool is_here = number_set_has(&stream->applied, stream->rerequests[i]);
+        if (!is_here) numbers[count++] = stream->rerequests[i];
     }
     if (count == 0) return;
-    wants[report->want_count++] = (struct scan_want){.scan = stream->source,
-                                                     .attempt = stream->want_attempt,
-                                                     .numbers = numbers,
-                                                     .number_count = count};
+    rerequests[report->rerequest_count++] = (struct rerequest){.scan = stream->source,
+                                                               .attempt = stream->rerequest_attempt,
+                                                               .numbers = numbers,
+                                                               .number_count = count};
 }
 
 static void add_held(struct worker *worker, const struct worker_job *job,
                      struct message_status *report)
 {
     struct chunk_held *held =
-        arena_array(&worker->arena, struct chunk_held, worker->hand_count + 1u);
+        arena_array(&worker->arena, struct chunk_held, worker->in_flight_count + 1u);
     if (held == NULL) return;
-    for (uint32_t i = 0; i < worker->hand_count; i++) {
-        const struct in_hand *hand = &worker->hands[i];
-        if (hand->kind != HAND_CHUNK || hand->job != &job->map) continue;
-        held[report->held_count++] = (struct chunk_held){hand->scan, hand->number};
+    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
+        const struct in_flight *in_flight = &worker->hands[i];
+        if (in_flight->kind != IN_FLIGHT_CHUNK || in_flight->job != &job->map) continue;
+        held[report->held_count++] = (struct chunk_held){in_flight->scan, in_flight->number};
     }
     report->held = held;
 }
@@ -242,9 +245,9 @@ static void fill_status(struct worker *worker, struct worker_job *job,
                         struct message_status *report)
 {
     struct arena *arena = &worker->arena;
-    const struct plan *plan = job->map.shape->plan;
+    const struct plan *plan = job->map.layout->plan;
     struct scan_state *scans = arena_array(arena, struct scan_state, plan->scan_count + 1);
-    struct scan_want *wants = arena_array(arena, struct scan_want, plan->scan_count + 1);
+    struct rerequest *rerequests = arena_array(arena, struct rerequest, plan->scan_count + 1);
     uint32_t *copies = arena_array(arena, uint32_t, plan->fold_count + 1);
     struct query_state *queries = arena_array(arena, struct query_state, plan->query_count + 1);
     report->duplicates = job->duplicates;
@@ -256,10 +259,10 @@ static void fill_status(struct worker *worker, struct worker_job *job,
         return;
     }
     report->state = job->complete ? WORKER_JOB_COMPLETE : WORKER_JOB_RUNNING;
-    if (scans == NULL || wants == NULL || copies == NULL || queries == NULL) return;
+    if (scans == NULL || rerequests == NULL || copies == NULL || queries == NULL) return;
     for (uint32_t i = 0; i < job->stream_count; i++) {
         if (job->streams[i].kind == STREAM_SCAN) {
-            add_scan(job, &job->streams[i], report, scans, wants);
+            add_scan(job, &job->streams[i], report, scans, rerequests);
         }
     }
     for (uint32_t i = 0; i < plan->fold_count; i++) {
@@ -272,7 +275,7 @@ static void fill_status(struct worker *worker, struct worker_job *job,
             (struct query_state){.query = i, .batch_count = owned->results.count};
     }
     report->scans = scans;
-    report->wants = wants;
+    report->rerequests = rerequests;
     report->copies = copies;
     report->queries = queries;
     add_held(worker, job, report);
@@ -297,9 +300,9 @@ void worker_sync(struct worker *worker, struct worker_job *job, struct text from
                                              .maps = worker->config.maps};
     fill_status(worker, job, &message.status);
     worker_send(worker, effects, from, &message);
-    if (!sync->want_manifest) return;
+    if (!sync->needs_manifest) return;
     message = worker_message(worker, MESSAGE_MANIFEST, job);
     message.store =
-        (struct message_manifest){.request = sync->request, .bytes = job->map.shape->bytes};
+        (struct message_manifest){.request = sync->request, .bytes = job->map.layout->bytes};
     worker_send(worker, effects, from, &message);
 }

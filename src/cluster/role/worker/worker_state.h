@@ -2,7 +2,7 @@
  *
  *     worker_job.c     what a job is here: streams in, folds, copies
  *     worker_emit.c    what finished folds send
- *     worker_map.c     chunks in hand
+ *     worker_map.c     chunks in flight
  *     worker_repair.c  what is missing, and whom to ask
  *     worker_history.c what became of jobs, for people
  *     worker.c         events, leases, slots
@@ -21,8 +21,8 @@
 
 enum {
     WORKER_QUEUES_MAX = 16,
-    WORKER_ATTEMPTS = 8,    /* Markers of so many attempts can be on their way. */
-    WORKER_WANTS_MAX = 256, /* Chunks of a scan asked for at once. */
+    WORKER_ATTEMPTS = 8,         /* Markers of so many attempts can be on their way. */
+    WORKER_REREQUESTS_MAX = 256, /* Chunks of a scan asked for at once. */
     WORKER_TOMBSTONES = 64,
     WORKER_POISON_ALONE = 2,  /* Starts after which an item is taken alone, */
     WORKER_POISON_STARTS = 5, /* and after which it fails its job. */
@@ -33,19 +33,19 @@ enum {
         1 << 20 /* Chunks beyond the first that is missing; bounds the set of them. */
 };
 
-/* One try to find out what is lost: markers through every work queue. */
-struct marker_attempt {
+/* One try to find out what is lost: barriers through every work queue. */
+struct barrier_attempt {
     uint64_t id;    /* 0: none. */
-    uint64_t limit; /* Numbers below were sent when the markers were. */
+    uint64_t limit; /* Numbers below were sent when the barriers were. */
 };
 
 /* What one source sends to this worker. */
 struct stream {
     enum stream_source kind;
     uint32_t source;
-    uint32_t lane;
+    uint32_t producer;
     struct number_set applied;
-    uint64_t sum; /* Of lane_hash of what is applied. */
+    uint64_t sum; /* Of batch_hash of what is applied. */
     uint64_t number_limit;
     bool ended;
     uint64_t end_count;
@@ -56,20 +56,22 @@ struct stream {
     uint64_t last_progress_ms; /* Something new came, or was asked for. */
     uint32_t delay_ms;         /* Before asking again; 0: not asked since the last progress. */
     uint64_t asked_to;         /* Folds: numbers below were sent to us or asked for. */
-    struct marker_attempt attempts[WORKER_ATTEMPTS];
+    struct barrier_attempt attempts[WORKER_ATTEMPTS];
     uint32_t next_attempt;
-    uint64_t certified[WORKER_QUEUES_MAX]; /* By work queue: what was sent below this number and is
-                                              not here is not on that queue any more. */
-    uint64_t want_attempt;
-    uint64_t wants[WORKER_WANTS_MAX];
-    uint32_t want_count;
+    uint64_t
+        acknowledged_barriers[WORKER_QUEUES_MAX]; /* By work queue: what was sent below this number
+                                         and is not here is not on that queue any more. */
+    uint64_t rerequest_attempt;
+    uint64_t rerequests[WORKER_REREQUESTS_MAX];
+    uint32_t rerequest_count;
 };
 
 /* What a finished shard sends, encoded, by number and worker. */
 struct emission {
-    struct shelf messages; /* [number * (worker_count + 1) + slot]: a worker's, or the copy. */
-    uint64_t count;        /* Of numbers. */
-    uint64_t *sums;        /* By slot. */
+    struct output_buffer
+        messages;   /* [number * (worker_count + 1) + slot]: a worker's, or the copy. */
+    uint64_t count; /* Of numbers. */
+    uint64_t *sums; /* By slot. */
 };
 
 enum shard_state { SHARD_OPEN, SHARD_FINISHED, SHARD_EMITTED };
@@ -81,7 +83,7 @@ struct owned_shard {
     enum shard_state state;
     struct fold_shard *rows;
     struct emission emission;
-    struct shelf results; /* Of a result stage: its batches, encoded. */
+    struct output_buffer results; /* Of a result stage: its batches, encoded. */
     bool is_result;
 };
 
@@ -123,8 +125,8 @@ struct worker_job {
     uint32_t shard_count;
     struct copy *copies; /* By fold. */
     struct value *scalars;
-    struct side_table *sides;
-    struct account account;
+    struct build_side *sides;
+    struct counters counters;
     bool logged; /* Its manifest is in the log. */
     bool moved;  /* Something became complete: folds may be finished. */
     bool failed;
@@ -137,15 +139,15 @@ struct worker_job {
     struct history history;
 };
 
-enum in_hand_kind { HAND_CHUNK, HAND_MARKER };
+enum in_flight_kind { IN_FLIGHT_CHUNK, IN_FLIGHT_MARKER };
 
 /* Something taken from a work queue and not yet acknowledged. */
-struct in_hand {
-    enum in_hand_kind kind;
+struct in_flight {
+    enum in_flight_kind kind;
     uint64_t id;
     uint64_t delivery;
     struct map_task *task; /* Not yet started, or NULL. */
-    struct map_job *job;   /* Kept; NULL for markers. */
+    struct map_job *job;   /* Kept; NULL for barriers. */
     uint32_t scan;
     uint64_t number;
     uint64_t item;
@@ -153,13 +155,13 @@ struct in_hand {
     bool alone;
     uint32_t unconfirmed; /* Outputs that the broker has not confirmed. */
     bool mapped;
-    struct buf marker;          /* To be forwarded, */
+    struct buf barrier;         /* To be forwarded, */
     char asker[ROLE_NAME_SIZE]; /* to this node. */
 };
 
 struct token {
     uint64_t token;
-    uint64_t hand;
+    uint64_t in_flight;
 };
 
 struct tombstone {
@@ -180,9 +182,9 @@ struct worker {
     struct worker_job **jobs;
     uint32_t job_count;
     uint32_t job_capacity;
-    struct in_hand *hands; /* In the order they were taken. */
-    uint32_t hand_count;
-    uint32_t hand_capacity;
+    struct in_flight *hands; /* In the order they were taken. */
+    uint32_t in_flight_count;
+    uint32_t in_flight_capacity;
     struct token *tokens;
     uint32_t token_count;
     uint32_t token_capacity;
@@ -215,7 +217,7 @@ struct worker {
 void worker_alive(const struct worker *worker);
 struct worker_job *worker_find(struct worker *worker, struct text id);
 /* Whether the job was here, however long ago, as far as we remember. */
-bool worker_has_buried(const struct worker *worker, struct text id, uint64_t hash);
+bool worker_has_tombstone(const struct worker *worker, struct text id, uint64_t hash);
 /* Encodes and sends; nobody waits for the confirmation. */
 void worker_send(struct worker *worker, struct effects *effects, struct text to,
                  const struct message *message);
@@ -227,7 +229,7 @@ struct message worker_message(const struct worker *worker, enum message_kind kin
 
 /* ---- worker_job.c ---- */
 
-MUST_USE status worker_job_create(struct worker *worker, struct shape *shape,
+MUST_USE status worker_job_create(struct worker *worker, struct layout *layout,
                                   struct worker_job **out, struct error *err);
 /* The job is gone for the worker; its memory goes when no map uses it any more. */
 void worker_job_end(struct worker_job *job);
@@ -237,15 +239,15 @@ void worker_job_fail_fold(struct worker_job *job, uint32_t fold, struct error *e
                           struct effects *effects);
 /* NULL: nothing of that source comes here; that shard is not ours. */
 struct stream *worker_job_stream(struct worker_job *job, enum stream_source kind, uint32_t source,
-                                 uint32_t lane);
+                                 uint32_t producer);
 struct owned_shard *worker_job_shard(struct worker_job *job, uint32_t fold, uint32_t shard);
 /* Messages of a job; each tells whether it brought something new, which is to be kept. */
 bool worker_job_output(struct worker_job *job, const struct message_output *output,
                        struct effects *effects);
 bool worker_job_end_of_scan(struct worker_job *job, const struct message_end *end,
                             struct effects *effects);
-bool worker_job_end_of_lane(struct worker_job *job, const struct message_lane_end *end,
-                            struct effects *effects);
+bool worker_job_end_of_producer(struct worker_job *job, const struct message_producer_end *end,
+                                struct effects *effects);
 /* Finishes and emits whatever is complete; to be called when something new came in. */
 void worker_job_advance(struct worker_job *job, struct effects *effects);
 /* Whether a map of this scan can be done here. */
@@ -266,18 +268,18 @@ void worker_take(struct worker *worker, struct event *event, struct effects *eff
 void worker_mapped(struct worker *worker, struct event *event, struct effects *effects);
 void worker_confirmed(struct worker *worker, uint64_t token, struct effects *effects);
 void worker_start_maps(struct worker *worker, struct effects *effects);
-void hand_done(struct in_hand *hand);
+void in_flight_done(struct in_flight *in_flight);
 
 /* ---- worker_repair.c ---- */
 
 /* What a SYNC asks for: answers with STATUS, and looks for what is missing. */
 void worker_sync(struct worker *worker, struct worker_job *job, struct text from,
                  const struct message_sync *sync, struct effects *effects);
-void worker_marker_returned(struct worker *worker, struct worker_job *job,
-                            const struct message_marker *marker, struct effects *effects);
+void worker_barrier_returned(struct worker *worker, struct worker_job *job,
+                             const struct message_barrier *barrier, struct effects *effects);
 /* After new numbers: asks for the next ones of a stream that is sent in windows. */
 void worker_ask_on(struct worker_job *job, struct stream *stream, struct effects *effects);
-void stream_forget_markers(struct stream *stream);
+void stream_forget_barriers(struct stream *stream);
 
 /* ---- worker_history.c ---- */
 

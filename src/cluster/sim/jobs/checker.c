@@ -56,26 +56,26 @@ static bool was_altered(const struct cluster *cluster, const struct sim_client *
 }
 
 /* False: they do not balance; the client sees that too, and its job has failed. */
-static bool check_books(struct cluster *cluster, const struct sim_client *client)
+static bool check_audit(struct cluster *cluster, const struct sim_client *client)
 {
     bool balance = true;
     const struct scenario *scenario = client->scenario;
     struct arena arena = {0};
-    struct buf books = {0};
+    struct buf audit = {0};
     struct error err;
     char difference[300];
-    if (scenario_check_account(scenario, &client->account, &arena, &books, &err) != STATUS_OK) {
+    if (scenario_check_counters(scenario, &client->counters, &arena, &audit, &err) != STATUS_OK) {
         balance = false;
         if (!was_altered(cluster, client)) {
             world_fail(&cluster->world, "client %u (%s): %s", client->number, scenario->name,
                        err.text);
         }
-    } else if (!same_bytes(&scenario->books, &books)) {
-        first_difference(&scenario->books, &books, difference, sizeof difference);
-        world_fail(&cluster->world, "client %u (%s): the books are wrong: %s", client->number,
+    } else if (!same_bytes(&scenario->audit, &audit)) {
+        first_difference(&scenario->audit, &audit, difference, sizeof difference);
+        world_fail(&cluster->world, "client %u (%s): the audit is wrong: %s", client->number,
                    scenario->name, difference);
     }
-    buf_done(&books);
+    buf_done(&audit);
     arena_done(&arena);
     return balance;
 }
@@ -107,7 +107,7 @@ void checker_client(struct cluster *cluster, const struct sim_client *client)
                    client->number);
         return;
     }
-    if (check_books(cluster, client)) check_answer(cluster, client);
+    if (check_audit(cluster, client)) check_answer(cluster, client);
 }
 
 /* ---- what is left ---- */
@@ -148,7 +148,7 @@ static const struct proportion {
     [SIM_FULL_QUEUES] = {0, 1200, 20},
     [SIM_WORKER_DEATH] = {10, 60, 20},  /* Its log and the queues have all but what was torn. */
     [SIM_GATEWAY_DEATH] = {40, 60, 20}, /* What was on its way through it, two times. */
-    /* What was on the queues or in hand, at each of two deaths: a window of every scan. A job of
+    /* What was on the queues or in flight, at each of two deaths: a window of every scan. A job of
      * some 30 chunks fits into one; so the second death can take what was sent again after the
      * first. */
     [SIM_BROKER_DEATH] = {200, 60, 20},

@@ -4,7 +4,7 @@
  * the effects (sim_node.c, sim_client.c); these reach others only through the bus (sim_bus.c), HTTP
  * (sim_http.c) and timers. Faults (faults.c) come from timers too.
  *
- * Processes have lives: whatever was under way for an earlier life of a process is void.
+ * Processes have lives: whatever was under way for an earlier incarnation of a process is void.
  */
 #ifndef CLUSTER_SIM_JOBS_CLUSTER_H
 #define CLUSTER_SIM_JOBS_CLUSTER_H
@@ -17,7 +17,7 @@
 #include "cluster/sim/jobs/sim_echo.h"
 #include "cluster/sim/jobs/sim_http.h"
 #include "cluster/sim/jobs/sim_node.h"
-#include "cluster/sim/jobs/sim_unknown.h"
+#include "cluster/sim/jobs/sim_adversary.h"
 #include "cluster/sim/world.h"
 
 enum {
@@ -61,8 +61,8 @@ struct cluster_settings {
     bool has_observers;
     bool has_rush;         /* All begin at once, and nothing goes wrong at first. */
     bool has_reader;       /* Somebody keeps asking for the job of the client that has gone. */
-    bool has_stranger;     /* Somebody asks for what is not his, */
-    bool stranger_works;   /* and has a job of his own. */
+    bool has_adversary;    /* Somebody asks for what is not his, */
+    bool adversary_works;  /* and has a job of his own. */
     bool has_reuse;        /* The last client asks for something else under the same name. */
     bool has_altered;      /* What is sent for the first client's job is altered. */
     uint64_t end_limit_ms; /* Clients must have ended so long after the last fault. */
@@ -80,7 +80,7 @@ struct cluster {
     uint32_t node_count;
     struct manifest_worker workers[CLUSTER_WORKERS_MAX];
     struct sim_client clients[CLUSTER_CLIENTS_MAX];
-    struct sim_stranger stranger;
+    struct sim_adversary adversary;
     struct sim_echoes echoes;
     struct rules rules;
     struct sim_call *calls;

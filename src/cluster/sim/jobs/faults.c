@@ -21,7 +21,7 @@ enum fault_kind {
     FAULT_ALL,       /* The power fails. */
     FAULT_SIDE,      /* One of a node's two connections is lost. */
     FAULT_ALARM,     /* The broker takes nothing for a while. */
-    FAULT_LONG,      /* A node is down for longer than anybody's patience. */
+    FAULT_LONG,      /* A node is down for longer than anybody's the failure timeout. */
     FAULT_KINDS
 };
 
@@ -112,8 +112,8 @@ static void draw_mixed(struct cluster *cluster)
     settings->has_vanishing = world_chance(world, 200);
     settings->has_cancel = world_chance(world, 50);
     settings->has_reader = world_chance(world, 500);
-    settings->has_stranger = world_chance(world, 250);
-    settings->stranger_works = world_chance(world, 500);
+    settings->has_adversary = world_chance(world, 250);
+    settings->adversary_works = world_chance(world, 500);
     settings->has_altered = !settings->has_poison && world_chance(world, 120);
     bool is_special = settings->has_poison || settings->has_full_disk || settings->has_cancel ||
                       settings->has_altered;
@@ -157,7 +157,7 @@ static void draw_profile(struct cluster *cluster)
         draw_mixed(cluster);
         break;
     case SIM_CALM:
-        settings->has_stranger = world_chance(&cluster->world, 500);
+        settings->has_adversary = world_chance(&cluster->world, 500);
         break;
     case SIM_SLOW_MAPS:
         settings->slow_per_mille = 100;

@@ -147,8 +147,8 @@ void rules_event(struct sim_node *node, const struct event *event)
 void rules_map(struct sim_node *node, const struct map_task *task)
 {
     struct rule_chunk chunk = {.id = task->id,
-                               .job = job_hash(task->job->shape->manifest.job),
-                               .manifest = task->job->shape->hash,
+                               .job = job_hash(task->job->layout->manifest.job),
+                               .manifest = task->job->layout->hash,
                                .scan = task->scan,
                                .number = task->number};
     if (list_find(&node->hands.deliveries, &chunk) == NULL) {
@@ -232,7 +232,7 @@ static struct sim_client *client_of(struct cluster *cluster, struct text job)
     return NULL;
 }
 
-/* What was applied by all lies below what they have told, and may still be in hand; all else is
+/* What was applied by all lies below what they have told, and may still be in flight; all else is
  * bounded by the window. */
 static void send_chunk(struct sim_node *node, const struct message *message)
 {
@@ -240,7 +240,8 @@ static void send_chunk(struct sim_node *node, const struct message *message)
     const struct message_chunk *chunk = &message->chunk;
     const struct rule_job *job = job_of(cluster, message->manifest);
     if (job == NULL || chunk->scan >= RULE_SCANS || client_of(cluster, message->job) == NULL) {
-        return; /* A stranger keeps to nothing: what he may send is bounded by the gateways. */
+        return; /* An unknown sender keeps to nothing: what he may send is bounded by the gateways.
+                 */
     }
     const struct rule_scan *scan = &job->scans[chunk->scan];
     uint64_t limit = UINT64_MAX;
@@ -385,7 +386,7 @@ static void farewell_timer(void *context, uint64_t number)
     const struct sim_client *client = &cluster->clients[farewell->client];
     if (client->submission != farewell->submission || !is_calm(cluster)) return;
     bool may_ask_again = !farewell->is_deleted || client->is_reused;
-    if (may_ask_again && client->life != farewell->life) return;
+    if (may_ask_again && client->incarnation != farewell->incarnation) return;
     if (!rules_is_held(cluster, client)) return;
     world_fail(&cluster->world, "%s was %s, and a worker has it", client->job,
                farewell->is_deleted ? "deleted" : "refused");
@@ -403,7 +404,7 @@ void rules_reply(struct cluster *cluster, uint32_t number, const struct api_requ
     const struct sim_client *client = &cluster->clients[number];
     uint32_t place = rules->next_farewell++ % RULE_FAREWELLS;
     rules->farewells[place] =
-        (struct rule_farewell){number, client->submission, client->life, is_deleted};
+        (struct rule_farewell){number, client->submission, client->incarnation, is_deleted};
     world_after(&cluster->world, FAREWELL_MS, farewell_timer, cluster, place);
 }
 

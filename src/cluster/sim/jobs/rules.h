@@ -47,7 +47,7 @@ struct rule_job {
 struct rule_farewell {
     uint32_t client;
     uint32_t submission;
-    uint64_t life; /* Of the client that was refused: in the next one it may ask again. */
+    uint64_t incarnation; /* Of the client that was refused: in the next one it may ask again. */
     bool is_deleted;
 };
 
@@ -61,7 +61,7 @@ struct rules {
     uint64_t free_ms; /* since then. */
 };
 
-/* Of a node's life: what it has of work queues. */
+/* Of a node's incarnation: what it has of work queues. */
 struct rule_hands {
     struct buf deliveries; /* Of struct rule_chunk: delivered and not acknowledged, */
     struct buf tasks;      /* being mapped, */

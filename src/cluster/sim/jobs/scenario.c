@@ -23,9 +23,9 @@ enum {
     RECORD_LIMIT_BYTES = 1 << 20
 };
 
-/* ---- books as text ---- */
+/* ---- audit as text ---- */
 
-static void put_lines(const char *title, const struct book_line *lines, uint32_t count,
+static void put_lines(const char *title, const struct audit_line *lines, uint32_t count,
                       struct buf *out)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -35,33 +35,33 @@ static void put_lines(const char *title, const struct book_line *lines, uint32_t
     }
 }
 
-static void put_end(const char *title, const struct book_end *end, struct buf *out)
+static void put_end(const char *title, const struct exchange_count *end, struct buf *out)
 {
     buf_format(out, " %s %" PRIu64 " %" PRIu64 " %016" PRIx64, title, end->batch_count,
                end->row_count, end->hash_sum);
 }
 
-void scenario_put_books(const struct books *books, struct buf *out)
+void scenario_put_audit(const struct audit *audit, struct buf *out)
 {
-    for (uint32_t i = 0; i < books->table_count; i++) {
-        const struct book_table *table = &books->tables[i];
+    for (uint32_t i = 0; i < audit->table_count; i++) {
+        const struct audit_table *table = &audit->tables[i];
         buf_format(out, "table %.*s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
                    TEXT_ARGS(table->name), table->file_count, table->byte_count,
                    table->record_count, table->kept_count);
         put_lines("dropped", table->dropped, table->dropped_count, out);
         put_lines("nulled", table->nulled, table->nulled_count, out);
     }
-    for (uint32_t i = 0; i < books->stage_count; i++) {
-        const struct book_stage *stage = &books->stages[i];
+    for (uint32_t i = 0; i < audit->stage_count; i++) {
+        const struct audit_stage *stage = &audit->stages[i];
         buf_format(out, "%s %u of %.*s (%s) %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", stage->kind,
                    stage->id, TEXT_ARGS(stage->query), stage->label, stage->rows_in,
                    stage->rows_out, stage->malformed);
     }
-    for (uint32_t i = 0; i < books->edge_count; i++) {
-        const struct book_edge *edge = &books->edges[i];
-        buf_format(out, "edge %u to %u", edge->from_stage, edge->to_stage);
-        put_end("sent", &edge->sent, out);
-        put_end("applied", &edge->applied, out);
+    for (uint32_t i = 0; i < audit->exchange_count; i++) {
+        const struct audit_exchange *exchange = &audit->exchanges[i];
+        buf_format(out, "exchange %u to %u", exchange->from_stage, exchange->to_stage);
+        put_end("sent", &exchange->sent, out);
+        put_end("applied", &exchange->applied, out);
         buf_put_u8(out, '\n');
     }
 }
@@ -77,25 +77,25 @@ status scenario_put_rows(const struct scenario *scenario, uint32_t query, struct
     return out->failed ? error_memory(err) : STATUS_OK;
 }
 
-status scenario_check_account(const struct scenario *scenario, const struct account *account,
-                              struct arena *arena, struct buf *out, struct error *err)
+status scenario_check_counters(const struct scenario *scenario, const struct counters *counters,
+                               struct arena *arena, struct buf *out, struct error *err)
 {
     uint32_t **lines = arena_array(arena, uint32_t *, scenario->plan->table_count + 1);
     if (lines == NULL) return error_memory(err);
     for (uint32_t i = 0; i < scenario->plan->table_count; i++) {
         lines[i] = scenario->tables[i].chunk_lines;
     }
-    struct books_source source = {
+    struct audit_source source = {
         .plan = scenario->plan,
-        .account = account,
+        .counters = counters,
         .files = job_files(scenario->job),
         .chunk_lines = lines,
         .shard_counts = scenario->shard_counts,
     };
-    struct books books = {0};
-    TRY(books_check(&source, err));
-    TRY(books_make(&source, arena, &books, err));
-    scenario_put_books(&books, out);
+    struct audit audit = {0};
+    TRY(audit_check(&source, err));
+    TRY(audit_make(&source, arena, &audit, err));
+    scenario_put_audit(&audit, out);
     return out->failed ? error_memory(err) : STATUS_OK;
 }
 
@@ -192,7 +192,7 @@ static status make_request(struct scenario *scenario, uint32_t chunk_bytes, stru
         tables[i] = (struct manifest_table){plan->tables[i].name, list, files->file_count};
     }
     scenario->request = (struct job_request){
-        .build = text_of(shape_build),
+        .build = text_of(job_layout_build),
         .tables_sql = source->tables_sql,
         .queries = queries,
         .query_count = source->query_count,
@@ -200,7 +200,7 @@ static status make_request(struct scenario *scenario, uint32_t chunk_bytes, stru
         .table_count = plan->table_count,
         .chunk_bytes = chunk_bytes,
         .field_limit = FIELD_LIMIT_BYTES,
-        .side_table_limit = source->side_table_limit,
+        .broadcast_limit = source->broadcast_limit,
     };
     return STATUS_OK;
 }
@@ -227,8 +227,8 @@ static status answer_it(struct scenario *scenario, struct arena *arena, struct e
     struct job_events events = {
         .context = scenario, .rows = keep_rows, .stream_query = JOB_STREAM_NONE};
     TRY(job_run(scenario->job, &events, err));
-    scenario_put_books(job_books(scenario->job), &scenario->books);
-    return scenario->books.failed ? error_memory(err) : STATUS_OK;
+    scenario_put_audit(job_audit(scenario->job), &scenario->audit);
+    return scenario->audit.failed ? error_memory(err) : STATUS_OK;
 }
 
 static status scenario_init(struct scenario *scenario, const struct scenario_spec *spec,
@@ -248,7 +248,7 @@ static status scenario_init(struct scenario *scenario, const struct scenario_spe
         .thread_count = 1,
         .chunk_bytes = spec->chunk_bytes,
         .field_limit = FIELD_LIMIT_BYTES,
-        .side_table_limit = spec->side_table_limit,
+        .broadcast_limit = spec->broadcast_limit,
     };
     scenario->name = spec->name;
     scenario->is_poisoned = spec->is_poisoned;
@@ -309,7 +309,7 @@ static void scenario_done(struct scenario *scenario)
     for (uint32_t i = 0; scenario->answers != NULL && i < scenario->plan->query_count; i++) {
         buf_done(&scenario->answers[i]);
     }
-    buf_done(&scenario->books);
+    buf_done(&scenario->audit);
     job_close(scenario->job);
 }
 

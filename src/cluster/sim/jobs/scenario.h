@@ -44,7 +44,7 @@ struct scenario {
     uint32_t *shard_counts;        /* By fold. */
     uint64_t chunk_count;          /* Of all scans. */
     struct buf *answers;           /* By query: CSV. */
-    struct buf books;              /* As scenario_put_books writes them. */
+    struct buf audit;              /* As scenario_put_audit writes them. */
 };
 
 struct scenarios {
@@ -58,15 +58,15 @@ MUST_USE status scenarios_create(struct scenarios **out, struct error *err);
 /* Accepts NULL. */
 void scenarios_destroy(struct scenarios *scenarios);
 
-/* All of the books but the history, as text. */
-void scenario_put_books(const struct books *books, struct buf *out);
+/* All of the audit but the history, as text. */
+void scenario_put_audit(const struct audit *audit, struct buf *out);
 /* Adds the rows of a batch, as the cluster encodes those of the query's result, to CSV. */
 MUST_USE status scenario_put_rows(const struct scenario *scenario, uint32_t query,
                                   struct buf *bytes, struct arena *arena, struct buf *out,
                                   struct error *err);
-/* Checks that the account balances and writes its books. */
-MUST_USE status scenario_check_account(const struct scenario *scenario,
-                                       const struct account *account, struct arena *arena,
-                                       struct buf *out, struct error *err);
+/* Checks that the counters balances and writes its audit. */
+MUST_USE status scenario_check_counters(const struct scenario *scenario,
+                                        const struct counters *counters, struct arena *arena,
+                                        struct buf *out, struct error *err);
 
 #endif

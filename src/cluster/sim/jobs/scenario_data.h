@@ -13,7 +13,7 @@ struct scenario_spec {
     const char *queries[SCENARIO_QUERIES_MAX]; /* NULL: no more. */
     uint32_t chunk_bytes;
     bool is_poisoned;
-    uint64_t side_table_limit; /* 0: the default. */
+    uint64_t broadcast_limit; /* 0: the default. */
 };
 
 /* Poisoned ones last. */

@@ -31,7 +31,7 @@ const char *const sim_mutation_names[SIM_MUTATIONS] = {
     [WORKER_COUNTS_WRONG] = "counts-wrong",   [WORKER_FORGETS_END] = "forgets-end",
     [WORKER_IGNORES_SENT] = "ignores-sent",   [WORKER_USES_HALF_COPY] = "uses-half-copy",
     [WORKER_HOLDS_CHUNK] = "holds-chunk",     [WORKER_HAS_NO_LEASE] = "has-no-lease",
-    [WORKER_NEVER_DOUBLES] = "never-doubles", [WORKER_SENDS_ONE_MARKER] = "sends-one-marker",
+    [WORKER_NEVER_DOUBLES] = "never-doubles", [WORKER_SENDS_ONE_BARRIER] = "sends-one-barrier",
 };
 
 /* ---- setting up ---- */
@@ -173,7 +173,7 @@ static void run(struct cluster *cluster)
     if (cluster->settings.has_observers) {
         world_after(&cluster->world, OBSERVE_MS, observe_timer, cluster, 0);
     }
-    if (cluster->settings.has_stranger) sim_stranger_begin(cluster);
+    if (cluster->settings.has_adversary) sim_adversary_begin(cluster);
     if (cluster->settings.has_reuse) sim_echo_begin(cluster);
     while (!watch.is_over && world_step(&cluster->world)) {
         if (cluster->world.step_count > STEPS_MAX) {

@@ -3,7 +3,7 @@
  *     scenarios_create -> sim_run_seed* -> scenarios_destroy
  *
  * The roles, codecs and folds are those of the real program; clock, broker, disks and network are
- * simulated. After every run the promises are checked: every client has its exact answer and books
+ * simulated. After every run the promises are checked: every client has its exact answer and audit
  * that balance, each row once and in order, or the error it must have; nothing is left behind. The
  * same seed is the same run.
  *
@@ -36,7 +36,7 @@ enum sim_profile {
 extern const char *const sim_profile_names[SIM_PROFILES];
 
 /* By enum worker_mutation. */
-enum { SIM_MUTATIONS = WORKER_SENDS_ONE_MARKER + 1 };
+enum { SIM_MUTATIONS = WORKER_SENDS_ONE_BARRIER + 1 };
 extern const char *const sim_mutation_names[SIM_MUTATIONS];
 
 struct sim_options {

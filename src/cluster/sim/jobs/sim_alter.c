@@ -42,8 +42,8 @@ static bool alter_message(struct cluster *cluster, struct message *message)
     switch (message->kind) {
     case MESSAGE_OUTPUT:
         return alter_output(cluster, &message->output);
-    case MESSAGE_LANE_END:
-        message->lane_end.sum++;
+    case MESSAGE_PRODUCER_END:
+        message->producer_end.sum++;
         return true;
     case MESSAGE_END:
         message->end.sum++;

@@ -1,8 +1,8 @@
-/* sim_bus.c - timers between the books of a node and the broker.
+/* sim_bus.c - timers between the audit of a node and the broker.
  *
  * Each way has one timer at a time: it carries out a little, and sets itself again while there is
- * more. A timer names the life of the bus it was set for, so that what a dead process had on its
- * way is lost with it.
+ * more. A timer names the incarnation of the bus it was set for, so that what a dead process had on
+ * its way is lost with it.
  */
 #include "cluster/sim/jobs/sim_bus.h"
 
@@ -15,7 +15,7 @@ enum { BURST = 4, CONNECT_MIN_MS = 1, CONNECT_MAX_MS = 150, CONNECT_AGAIN_MS = 5
 
 static const char cluster_name[] = "sim";
 
-static void take_timer(void *context, uint64_t life);
+static void take_timer(void *context, uint64_t incarnation);
 
 static void name_of(const struct bus_address *address, char out[BUS_MEMORY_NAME_SIZE])
 {
@@ -65,7 +65,7 @@ static void bus_look(struct sim_bus *bus)
     if (bus->will_take) return;
     if (!side_has_action(bus, SIM_PUBLISHER) && !side_has_action(bus, SIM_CONSUMER)) return;
     bus->will_take = true;
-    world_after(bus->net->world, latency(bus->net), take_timer, bus, bus->life);
+    world_after(bus->net->world, latency(bus->net), take_timer, bus, bus->incarnation);
 }
 
 void sim_net_look(struct sim_net *net)
@@ -150,14 +150,14 @@ static void follow_work(struct sim_bus *bus)
 
 static void publish_soon(struct sim_bus *bus);
 
-static void connect_timer(void *context, uint64_t life)
+static void connect_timer(void *context, uint64_t incarnation)
 {
     struct sim_bus *bus = context;
-    if (bus->life != life || bus->is_connected) return;
+    if (bus->incarnation != incarnation || bus->is_connected) return;
     struct sim_net *net = bus->net;
     if (!broker_memory_is_up(net->broker)) {
         world_after(net->world, world_between(net->world, CONNECT_MAX_MS, CONNECT_AGAIN_MS),
-                    connect_timer, bus, life);
+                    connect_timer, bus, incarnation);
         return;
     }
     for (uint32_t side = 0; side < SIM_SIDES; side++) {
@@ -182,7 +182,7 @@ static void connect_timer(void *context, uint64_t life)
 static void connect_soon(struct sim_bus *bus)
 {
     world_after(bus->net->world, world_between(bus->net->world, CONNECT_MIN_MS, CONNECT_MAX_MS),
-                connect_timer, bus, bus->life);
+                connect_timer, bus, bus->incarnation);
 }
 
 /* The broker has noticed: connections have numbers that are never used twice. */
@@ -209,7 +209,7 @@ static void cut(struct sim_bus *bus, enum sim_side side, uint64_t broker_ms)
 /* Whatever was on its way is lost. */
 static void cut_all(struct sim_bus *bus, uint64_t broker_ms)
 {
-    bus->life++;
+    bus->incarnation++;
     bus->will_publish = bus->will_acknowledge = bus->will_take = false;
     cut(bus, SIM_PUBLISHER, broker_ms);
     cut(bus, SIM_CONSUMER, broker_ms);
@@ -217,10 +217,10 @@ static void cut_all(struct sim_bus *bus, uint64_t broker_ms)
 }
 
 /* The node has noticed. */
-static void lost_timer(void *context, uint64_t life)
+static void lost_timer(void *context, uint64_t incarnation)
 {
     struct sim_bus *bus = context;
-    if (bus->life != life || !bus->is_connected) return;
+    if (bus->incarnation != incarnation || !bus->is_connected) return;
     cut_all(bus, 0);
     bus->is_connected = false;
     bus->is_blocked = false;
@@ -232,7 +232,7 @@ static void notice_later(struct sim_bus *bus)
 {
     struct sim_net *net = bus->net;
     world_after(net->world, world_between(net->world, 0, net->detection_ms), lost_timer, bus,
-                bus->life);
+                bus->incarnation);
 }
 
 void sim_bus_lose(struct sim_bus *bus, uint64_t broker_ms)
@@ -253,10 +253,10 @@ void sim_bus_lose_side(struct sim_bus *bus, enum sim_side side)
 
 /* ---- alarms ---- */
 
-static void unblocked_timer(void *context, uint64_t life)
+static void unblocked_timer(void *context, uint64_t incarnation)
 {
     struct sim_bus *bus = context;
-    if (bus->life != life || !bus->is_blocked || bus->net->has_alarm) return;
+    if (bus->incarnation != incarnation || !bus->is_blocked || bus->net->has_alarm) return;
     bus->is_blocked = false;
     tell(bus, BUS_UNBLOCKED);
     publish_soon(bus);
@@ -268,7 +268,8 @@ void sim_net_set_alarm(struct sim_net *net, bool has_alarm)
     for (uint32_t i = 0; i < net->node_count && !has_alarm; i++) {
         struct sim_bus *bus = net->buses[i];
         if (bus == NULL || !bus->is_open) continue;
-        if (bus->is_blocked) world_after(net->world, latency(net), unblocked_timer, bus, bus->life);
+        if (bus->is_blocked)
+            world_after(net->world, latency(net), unblocked_timer, bus, bus->incarnation);
     }
 }
 
@@ -289,10 +290,10 @@ static bool publish_some(struct sim_bus *bus, uint32_t limit)
     return i > 0;
 }
 
-static void publish_timer(void *context, uint64_t life)
+static void publish_timer(void *context, uint64_t incarnation)
 {
     struct sim_bus *bus = context;
-    if (bus->life != life) return;
+    if (bus->incarnation != incarnation) return;
     bus->will_publish = false;
     if (bus->connections[SIM_PUBLISHER] == 0) return;
     if (bus->net->has_alarm) {
@@ -311,7 +312,7 @@ static void publish_soon(struct sim_bus *bus)
     if (bus->will_publish || bus->connections[SIM_PUBLISHER] == 0) return;
     if (outbox_waiting(bus->outbox) == 0 || bus->is_blocked) return;
     bus->will_publish = true;
-    world_after(bus->net->world, latency(bus->net), publish_timer, bus, bus->life);
+    world_after(bus->net->world, latency(bus->net), publish_timer, bus, bus->incarnation);
 }
 
 static void send_acknowledgements(struct sim_bus *bus)
@@ -323,10 +324,10 @@ static void send_acknowledgements(struct sim_bus *bus)
     }
 }
 
-static void acknowledge_timer(void *context, uint64_t life)
+static void acknowledge_timer(void *context, uint64_t incarnation)
 {
     struct sim_bus *bus = context;
-    if (bus->life != life) return;
+    if (bus->incarnation != incarnation) return;
     bus->will_acknowledge = false;
     if (bus->connections[SIM_CONSUMER] == 0) return;
     send_acknowledgements(bus);
@@ -393,10 +394,10 @@ static bool take_one(struct sim_bus *bus)
     return false;
 }
 
-static void take_timer(void *context, uint64_t life)
+static void take_timer(void *context, uint64_t incarnation)
 {
     struct sim_bus *bus = context;
-    if (bus->life != life) return;
+    if (bus->incarnation != incarnation) return;
     bus->will_take = false;
     uint32_t count = world_between(bus->net->world, 1, BURST);
     while (count > 0 && take_one(bus)) {
@@ -405,7 +406,7 @@ static void take_timer(void *context, uint64_t life)
     sim_net_look(bus->net);
 }
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 status sim_bus_open(struct sim_bus *bus, struct error *err)
 {
@@ -417,7 +418,7 @@ status sim_bus_open(struct sim_bus *bus, struct error *err)
         return err->code;
     }
     bus->outbox = outbox;
-    bus->life++;
+    bus->incarnation++;
     bus->is_open = true;
     bus->is_connected = bus->is_blocked = false;
     bus->wants_work = bus->is_working = false;
@@ -459,7 +460,7 @@ void sim_bus_acknowledge(struct sim_bus *bus, uint64_t delivery)
     inbox_acknowledge(bus->inbox, delivery);
     if (bus->will_acknowledge || bus->connections[SIM_CONSUMER] == 0) return;
     bus->will_acknowledge = true;
-    world_after(bus->net->world, latency(bus->net), acknowledge_timer, bus, bus->life);
+    world_after(bus->net->world, latency(bus->net), acknowledge_timer, bus, bus->incarnation);
 }
 
 void sim_bus_revoke(struct sim_bus *bus, uint64_t token)

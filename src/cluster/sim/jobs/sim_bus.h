@@ -2,7 +2,7 @@
  *
  *     sim_bus_open -> (sim_bus_send | sim_bus_acknowledge | ...)* -> sim_bus_kill or sim_bus_close
  *
- * The books are those of the real bus (cluster/bus/bus_tracker.h), the broker is
+ * The audit are those of the real bus (cluster/bus/bus_tracker.h), the broker is
  * cluster/sim/broker_memory.h. Whatever goes from one to the other takes a time of its own:
  * messages are published in order, but apart from acknowledgements, and what comes back is taken in
  * any order the broker could have.
@@ -51,7 +51,7 @@ struct sim_net {
 struct sim_bus {
     struct sim_net *net;
     uint32_t node;
-    uint64_t life; /* Of timers: another one for every opening and closing. */
+    uint64_t incarnation; /* Of timers: another one for every opening and closing. */
     bool is_open;
     void *context;
     void (*event)(void *context, struct bus_event *event); /* Moves the bytes. */

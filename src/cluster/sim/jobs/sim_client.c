@@ -2,7 +2,7 @@
  * was given, and may be killed at any effect.
  *
  * What it was given is checked as it comes: batches of an answer in order and once each, parts of
- * the books likewise. A client that is killed begins its output anew, as a process does.
+ * the audit likewise. A client that is killed begins its output anew, as a process does.
  */
 #include "cluster/sim/jobs/sim_client.h"
 
@@ -12,9 +12,9 @@
 #include "engine/base/assert.h"
 #include "cluster/sim/jobs/cluster.h"
 
-enum { TICK_MS = 50, READ_MS = 3, LIFE_BITS = 16, SCAN_BITS = 8, NUMBER_BITS = 40 };
+enum { TICK_MS = 50, READ_MS = 3, INCARNATION_BITS = 16, SCAN_BITS = 8, NUMBER_BITS = 40 };
 
-static void restart_timer(void *context, uint64_t life);
+static void restart_timer(void *context, uint64_t incarnation);
 
 /* ---- reading ---- */
 
@@ -27,12 +27,12 @@ static const struct scenario_table *table_of(const struct sim_client *client, ui
 
 static void step(struct sim_client *client, struct client_event *event);
 
-/* Of a reading: life, scan and number in one. */
+/* Of a reading: incarnation, scan and number in one. */
 static uint64_t read_pack(const struct sim_client *client, uint32_t scan, uint64_t number)
 {
-    uint64_t life = client->life & (((uint64_t)1 << LIFE_BITS) - 1);
+    uint64_t incarnation = client->incarnation & (((uint64_t)1 << INCARNATION_BITS) - 1);
     ASSERT(scan < 1u << SCAN_BITS && number < (uint64_t)1 << NUMBER_BITS);
-    return life << (SCAN_BITS + NUMBER_BITS) | (uint64_t)scan << NUMBER_BITS | number;
+    return incarnation << (SCAN_BITS + NUMBER_BITS) | (uint64_t)scan << NUMBER_BITS | number;
 }
 
 static void read_timer(void *context, uint64_t packed)
@@ -72,8 +72,8 @@ static unsigned char *chunk_mark(struct sim_client *client, uint32_t scan, uint6
     return NULL;
 }
 
-/* How often chunks are sent is what the profiles promise something about; a stranger who has taken
- * the name of a job that is over sends what he likes. */
+/* How often chunks are sent is what the profiles promise something about; an unknown sender who has
+ * taken the name of a job that is over sends what he likes. */
 void sim_client_sent(struct cluster *cluster, const struct message *message)
 {
     for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
@@ -137,7 +137,8 @@ static void keep_rows(struct sim_client *client, struct effect *effect)
     }
     answer->next++;
     answer->total = effect->count;
-    book_end_add_answer(&client->account.taken[effect->query], effect->number, &effect->bytes);
+    exchange_count_add_answer(&client->counters.taken[effect->query], effect->number,
+                              &effect->bytes);
     struct arena arena = {0};
     struct error err;
     if (scenario_put_rows(client->scenario, effect->query, &effect->bytes, &arena, &answer->rows,
@@ -147,23 +148,23 @@ static void keep_rows(struct sim_client *client, struct effect *effect)
     arena_done(&arena);
 }
 
-static void keep_books(struct sim_client *client, struct effect *effect)
+static void keep_audit(struct sim_client *client, struct effect *effect)
 {
     struct world *world = &client->cluster->world;
     struct text bytes = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
     struct error err;
-    if (effect->number != client->books_next++) {
-        world_fail(world, "client %u: part %llu of the books came out of order", client->number,
+    if (effect->number != client->audit_next++) {
+        world_fail(world, "client %u: part %llu of the audit came out of order", client->number,
                    (unsigned long long)effect->number);
-    } else if (account_add(&client->account, client->scenario->plan, bytes, &err) != STATUS_OK) {
-        world_fail(world, "client %u: books can't be read: %s", client->number, err.text);
+    } else if (counters_add(&client->counters, client->scenario->plan, bytes, &err) != STATUS_OK) {
+        world_fail(world, "client %u: audit can't be read: %s", client->number, err.text);
     }
 }
 
 static void end_process(struct sim_client *client)
 {
     client->is_up = false;
-    client->life++;
+    client->incarnation++;
     client_destroy(client->role);
     client->role = NULL;
     sim_http_client_died(client->cluster, client->number);
@@ -176,7 +177,8 @@ static void finish(struct sim_client *client, const struct effect *effect)
         /* The job that had the name is still known somewhere; it can't be for ever. */
         world_trace(world, "client %u: is refused: %s", client->number, effect->error->text);
         end_process(client);
-        world_after(world, world_between(world, 5, 150), restart_timer, client, client->life);
+        world_after(world, world_between(world, 5, 150), restart_timer, client,
+                    client->incarnation);
         return;
     }
     client->has_ended = true;
@@ -205,8 +207,8 @@ static void carry_out(struct sim_client *client, struct effect *effect)
     case EFFECT_RESULT:
         keep_rows(client, effect);
         break;
-    case EFFECT_BOOKS:
-        keep_books(client, effect);
+    case EFFECT_AUDIT:
+        keep_audit(client, effect);
         break;
     case EFFECT_PROGRESS:
         world_trace(world, "client %u: %s sent %llu applied %llu", client->number,
@@ -253,16 +255,16 @@ void sim_client_reply(struct sim_client *client, uint64_t request_id, struct api
     step(client, &event);
 }
 
-static void tick_timer(void *context, uint64_t life)
+static void tick_timer(void *context, uint64_t incarnation)
 {
     struct sim_client *client = context;
-    if (client->life != life || !client->is_up) return;
+    if (client->incarnation != incarnation || !client->is_up) return;
     struct client_event event = {.kind = CLIENT_TICK};
     step(client, &event);
-    world_after(&client->cluster->world, TICK_MS, tick_timer, client, life);
+    world_after(&client->cluster->world, TICK_MS, tick_timer, client, incarnation);
 }
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 void sim_client_init(struct cluster *cluster, struct sim_client *client, uint32_t number,
                      const struct scenario *scenario)
@@ -283,7 +285,7 @@ static void forget_answers(struct sim_client *client)
         buf_done(&client->answers[i].rows);
         client->answers[i] = (struct sim_answer){0};
     }
-    client->books_next = 0;
+    client->audit_next = 0;
     arena_reset(&client->arena);
 }
 
@@ -370,12 +372,12 @@ void sim_client_start(struct sim_client *client)
     if (client->submission == 0) new_submission(client);
     client->has_begun = true;
     client->is_up = true;
-    client->life++;
+    client->incarnation++;
     client->crash_after = 0;
     client->waits_for_slot = false;
     forget_answers(client);
     read_journal(client);
-    if (!account_init(&client->account, client->scenario->plan, &client->arena)) {
+    if (!counters_init(&client->counters, client->scenario->plan, &client->arena)) {
         world_fail(world, "out of memory");
         return;
     }
@@ -403,13 +405,14 @@ void sim_client_start(struct sim_client *client)
     }
     struct client_event event = {.kind = CLIENT_STARTED};
     step(client, &event);
-    if (client->is_up) world_after(world, TICK_MS, tick_timer, client, client->life);
+    if (client->is_up) world_after(world, TICK_MS, tick_timer, client, client->incarnation);
 }
 
-static void restart_timer(void *context, uint64_t life)
+static void restart_timer(void *context, uint64_t incarnation)
 {
     struct sim_client *client = context;
-    if (client->life == life && !client->is_up && !client->has_gone) sim_client_start(client);
+    if (client->incarnation == incarnation && !client->is_up && !client->has_gone)
+        sim_client_start(client);
 }
 
 void sim_client_kill(struct sim_client *client, enum sim_kill how)
@@ -431,7 +434,8 @@ void sim_client_kill(struct sim_client *client, enum sim_kill how)
     if (how == SIM_KILL_AND_REUSE) {
         reuse_name(client);
         if (world->failed) return;
-        world_after(world, world_between(world, 1, 300), restart_timer, client, client->life);
+        world_after(world, world_between(world, 1, 300), restart_timer, client,
+                    client->incarnation);
         return;
     }
     if (how == SIM_KILL_AND_BEGIN_ANEW) {
@@ -442,7 +446,7 @@ void sim_client_kill(struct sim_client *client, enum sim_kill how)
         uint64_t lost = world_below(world, 4);
         client->journal.size = (count > lost ? count - lost : 0) * sizeof(struct client_sent_chunk);
     }
-    world_after(world, world_between(world, 50, 4000), restart_timer, client, client->life);
+    world_after(world, world_between(world, 50, 4000), restart_timer, client, client->incarnation);
 }
 
 void sim_client_done(struct sim_client *client)

@@ -40,16 +40,16 @@ struct sim_client {
     bool is_squatted;  /* Somebody else got its job's name where it was free. */
     bool is_reused;    /* It had another job of this name. */
     uint64_t manifest; /* Of its job, as the workers have it; 0: none has yet. */
-    uint64_t life;
+    uint64_t incarnation;
     uint32_t crash_after;
     struct client *role;
     struct effects effects;
     struct sim_answer answers[SIM_CLIENT_QUERIES_MAX];
-    struct arena arena; /* Of the account. */
-    struct account account;
-    uint32_t books_next;
+    struct arena arena; /* Of the counters. */
+    struct counters counters;
+    uint32_t audit_next;
     struct buf journal; /* struct client_sent_chunk, as they came. */
-    struct buf resumed; /* The same, ordered, for a new life: */
+    struct buf resumed; /* The same, ordered, for a new incarnation: */
     const struct client_sent_chunk *sent;
     uint64_t sent_count;
     unsigned char *seen; /* By scan and chunk: PUT before. */

@@ -105,22 +105,22 @@ bool sim_log_record(const struct sim_log *log, size_t *in_out_at, struct text *o
 
 /* ---- notes ---- */
 
-static struct sim_note *note_find(struct sim_disk *disk, uint64_t item)
+static struct sim_note *intent_find(struct sim_disk *disk, uint64_t item)
 {
-    for (uint32_t i = 0; i < SIM_DISK_NOTES; i++) {
-        if (disk->notes[i].item == item) return &disk->notes[i];
+    for (uint32_t i = 0; i < SIM_DISK_INTENTS; i++) {
+        if (disk->intents[i].item == item) return &disk->intents[i];
     }
     return NULL;
 }
 
 static struct sim_note *note_for_new(struct sim_disk *disk)
 {
-    struct sim_note *best = note_find(disk, 0);
+    struct sim_note *best = intent_find(disk, 0);
     if (best != NULL) return best;
-    for (uint32_t i = 0; i < SIM_DISK_NOTES; i++) {
-        struct sim_note *note = &disk->notes[i];
-        if (note->holders > 0) continue;
-        if (best == NULL || note->starts < best->starts) best = note;
+    for (uint32_t i = 0; i < SIM_DISK_INTENTS; i++) {
+        struct sim_note *intent = &disk->intents[i];
+        if (intent->holders > 0) continue;
+        if (best == NULL || intent->starts < best->starts) best = intent;
     }
     return best;
 }
@@ -128,22 +128,22 @@ static struct sim_note *note_for_new(struct sim_disk *disk)
 void sim_disk_hold(struct sim_disk *disk, uint64_t item)
 {
     if (item == 0) return;
-    struct sim_note *note = note_find(disk, item);
-    if (note == NULL) {
-        note = note_for_new(disk);
-        if (note == NULL) return;
-        *note = (struct sim_note){.item = item};
+    struct sim_note *intent = intent_find(disk, item);
+    if (intent == NULL) {
+        intent = note_for_new(disk);
+        if (intent == NULL) return;
+        *intent = (struct sim_note){.item = item};
     }
-    note->holders++;
+    intent->holders++;
 }
 
 void sim_disk_release(struct sim_disk *disk, uint64_t item)
 {
     if (item == 0) return;
-    struct sim_note *note = note_find(disk, item);
-    if (note == NULL) return;
-    if (note->holders > 0) note->holders--;
-    if (note->holders == 0) *note = (struct sim_note){0};
+    struct sim_note *intent = intent_find(disk, item);
+    if (intent == NULL) return;
+    if (intent->holders > 0) intent->holders--;
+    if (intent->holders == 0) *intent = (struct sim_note){0};
 }
 
 /* ---- faults ---- */
@@ -166,9 +166,9 @@ static void log_tear(struct sim_log *log, uint32_t count)
 
 void sim_disk_crash(struct sim_disk *disk, struct world *world, uint32_t torn_per_mille)
 {
-    for (uint32_t i = 0; i < SIM_DISK_NOTES; i++) {
-        if (disk->notes[i].holders > 0) disk->notes[i].starts++;
-        disk->notes[i].holders = 0;
+    for (uint32_t i = 0; i < SIM_DISK_INTENTS; i++) {
+        if (disk->intents[i].holders > 0) disk->intents[i].starts++;
+        disk->intents[i].holders = 0;
     }
     for (uint32_t i = 0; i < SIM_DISK_JOBS; i++) {
         struct sim_log *log = &disk->logs[i];
@@ -181,9 +181,9 @@ void sim_disk_crash(struct sim_disk *disk, struct world *world, uint32_t torn_pe
 uint32_t sim_disk_suspicion(const struct sim_disk *disk)
 {
     uint32_t most = 0;
-    for (uint32_t i = 0; i < SIM_DISK_NOTES; i++) {
-        const struct sim_note *note = &disk->notes[i];
-        if (note->holders > 0 && note->starts > most) most = note->starts;
+    for (uint32_t i = 0; i < SIM_DISK_INTENTS; i++) {
+        const struct sim_note *intent = &disk->intents[i];
+        if (intent->holders > 0 && intent->starts > most) most = intent->starts;
     }
     return most;
 }
@@ -191,7 +191,7 @@ uint32_t sim_disk_suspicion(const struct sim_disk *disk)
 void sim_disk_lose(struct sim_disk *disk)
 {
     sim_disk_done(disk);
-    for (uint32_t i = 0; i < SIM_DISK_NOTES; i++) {
-        disk->notes[i] = (struct sim_note){0};
+    for (uint32_t i = 0; i < SIM_DISK_INTENTS; i++) {
+        disk->intents[i] = (struct sim_note){0};
     }
 }

@@ -1,8 +1,8 @@
-/* sim_disk.h - a worker's disk: logs of jobs, and notes of what is in hand.
+/* sim_disk.h - a worker's disk: logs of jobs, and notes of what is in flight.
  *
  * It outlives its process. A crash may tear the end of a log; a disk may be lost whole, or have no
  * room for one job. A note stays until its item was dealt with; only ends of the process with the
- * item in hand count against it.
+ * item in flight count against it.
  *
  * Memory: owned. Failure: memory that runs out makes the disk full.
  */
@@ -13,7 +13,7 @@
 #include "engine/base/text.h"
 #include "cluster/sim/world.h"
 
-enum { SIM_DISK_JOBS = 32, SIM_DISK_NOTES = 16, SIM_DISK_NAME_SIZE = 65 };
+enum { SIM_DISK_JOBS = 32, SIM_DISK_INTENTS = 16, SIM_DISK_NAME_SIZE = 65 };
 
 struct sim_log {
     char job[SIM_DISK_NAME_SIZE]; /* Empty: there is none. */
@@ -22,13 +22,13 @@ struct sim_log {
 
 struct sim_note {
     uint64_t item;    /* 0: none. */
-    uint32_t starts;  /* That found it: it was in hand when the life before ended. */
-    uint32_t holders; /* Of this life. */
+    uint32_t starts;  /* That found it: it was in flight when the incarnation before ended. */
+    uint32_t holders; /* Of this incarnation. */
 };
 
 struct sim_disk {
     struct sim_log logs[SIM_DISK_JOBS];
-    struct sim_note notes[SIM_DISK_NOTES];
+    struct sim_note intents[SIM_DISK_INTENTS];
     char full_for[SIM_DISK_NAME_SIZE]; /* There is no room for this job, */
     status full_code;                  /* or its log has reached its limit. */
 };
@@ -51,9 +51,9 @@ bool sim_log_record(const struct sim_log *log, size_t *in_out_at, struct text *o
 void sim_disk_hold(struct sim_disk *disk, uint64_t item);
 void sim_disk_release(struct sim_disk *disk, uint64_t item);
 
-/* The process has ended: nothing is in hand, and ends of logs may be torn. */
+/* The process has ended: nothing is in flight, and ends of logs may be torn. */
 void sim_disk_crash(struct sim_disk *disk, struct world *world, uint32_t torn_per_mille);
-/* How many crashes are held against what is in hand now, at most. */
+/* How many crashes are held against what is in flight now, at most. */
 uint32_t sim_disk_suspicion(const struct sim_disk *disk);
 void sim_disk_lose(struct sim_disk *disk);
 

@@ -24,7 +24,7 @@ struct record {
 _Static_assert(sizeof(struct record) <= 4096, "a record is written at once");
 
 /* One process and what it does. */
-struct lane {
+struct producer {
     pid_t pid;
     int fd;       /* -1: it has done its part. */
     bool is_last; /* Whoever asked has heard enough. */
@@ -41,7 +41,7 @@ static bool write_record(int fd, const struct record *record)
     return size == (ssize_t)sizeof *record;
 }
 
-/* The whole life of a process of the farm. */
+/* The whole incarnation of a process of the farm. */
 static void work(const struct scenarios *scenarios, const struct sim_farm_options *options,
                  uint64_t seed, int fd)
 {
@@ -68,8 +68,8 @@ static void work(const struct scenarios *scenarios, const struct sim_farm_option
     }
 }
 
-static status lane_start(struct lane *lane, const struct scenarios *scenarios,
-                         const struct sim_farm_options *options, struct error *err)
+static status producer_start(struct producer *producer, const struct scenarios *scenarios,
+                             const struct sim_farm_options *options, struct error *err)
 {
     int ends[2];
     if (pipe(ends) != 0) return error_set(err, STATUS_IO, "no pipe: %s", strerror(errno));
@@ -84,25 +84,25 @@ static status lane_start(struct lane *lane, const struct scenarios *scenarios,
         (void)close(ends[0]); /* The other side's. */
         (void)signal(SIGINT, SIG_DFL);
         (void)signal(SIGTERM, SIG_DFL);
-        work(scenarios, options, lane->next_seed, ends[1]);
+        work(scenarios, options, producer->next_seed, ends[1]);
     }
     (void)close(ends[1]); /* The other side's. */
-    lane->pid = pid;
-    lane->fd = ends[0];
-    lane->is_running = false;
+    producer->pid = pid;
+    producer->fd = ends[0];
+    producer->is_running = false;
     return STATUS_OK;
 }
 
 /* What the process has died of, if it has not done all of its part. */
-static void lane_reap(struct lane *lane, char *out, size_t size)
+static void producer_reap(struct producer *producer, char *out, size_t size)
 {
     int code = 0;
     pid_t pid;
     do {
-        pid = waitpid(lane->pid, &code, 0);
+        pid = waitpid(producer->pid, &code, 0);
     } while (pid < 0 && errno == EINTR);
-    (void)close(lane->fd); /* It was only read. */
-    lane->fd = -1;
+    (void)close(producer->fd); /* It was only read. */
+    producer->fd = -1;
     if (WIFSIGNALED(code)) {
         (void)snprintf(out, size, "the process died of signal %d", WTERMSIG(code)); /* Fits. */
     } else {
@@ -111,36 +111,36 @@ static void lane_reap(struct lane *lane, char *out, size_t size)
 }
 
 /* The process has closed its end. */
-static status lane_ended(struct lane *lane, const struct scenarios *scenarios,
-                         const struct sim_farm_options *options, struct error *err)
+static status producer_ended(struct producer *producer, const struct scenarios *scenarios,
+                             const struct sim_farm_options *options, struct error *err)
 {
     struct sim_report report = {.ok = false};
-    lane_reap(lane, report.reason, sizeof report.reason);
-    if (!lane->is_running) {
-        if (lane->next_seed > options->last_seed) return STATUS_OK;
+    producer_reap(producer, report.reason, sizeof report.reason);
+    if (!producer->is_running) {
+        if (producer->next_seed > options->last_seed) return STATUS_OK;
         return error_set(err, STATUS_IO, "%s between two runs", report.reason);
     }
-    lane->is_last = !options->ran(options->context, lane->next_seed, &report);
-    if (options->last_seed - lane->next_seed < options->process_count) return STATUS_OK;
-    lane->next_seed += options->process_count;
-    return lane_start(lane, scenarios, options, err);
+    producer->is_last = !options->ran(options->context, producer->next_seed, &report);
+    if (options->last_seed - producer->next_seed < options->process_count) return STATUS_OK;
+    producer->next_seed += options->process_count;
+    return producer_start(producer, scenarios, options, err);
 }
 
-static status lane_read(struct lane *lane, const struct scenarios *scenarios,
-                        const struct sim_farm_options *options, struct error *err)
+static status producer_read(struct producer *producer, const struct scenarios *scenarios,
+                            const struct sim_farm_options *options, struct error *err)
 {
     struct record record;
     ssize_t size;
     do {
-        size = read(lane->fd, &record, sizeof record);
+        size = read(producer->fd, &record, sizeof record);
     } while (size < 0 && errno == EINTR);
-    if (size != (ssize_t)sizeof record) return lane_ended(lane, scenarios, options, err);
-    ASSERT(record.seed == lane->next_seed);
-    lane->is_running = !record.is_over;
+    if (size != (ssize_t)sizeof record) return producer_ended(producer, scenarios, options, err);
+    ASSERT(record.seed == producer->next_seed);
+    producer->is_running = !record.is_over;
     if (!record.is_over) return STATUS_OK;
-    lane->is_last = !options->ran(options->context, record.seed, &record.report);
+    producer->is_last = !options->ran(options->context, record.seed, &record.report);
     bool is_last = options->last_seed - record.seed < options->process_count;
-    lane->next_seed = is_last ? UINT64_MAX : record.seed + options->process_count;
+    producer->next_seed = is_last ? UINT64_MAX : record.seed + options->process_count;
     return STATUS_OK;
 }
 
@@ -149,15 +149,15 @@ static bool is_cancelled(const struct sim_farm_options *options)
     return options->cancelled != NULL && atomic_load(options->cancelled);
 }
 
-static status watch(struct lane *lanes, const struct scenarios *scenarios,
+static status watch(struct producer *producers, const struct scenarios *scenarios,
                     const struct sim_farm_options *options, struct error *err)
 {
     for (;;) {
         struct pollfd polled[SIM_FARM_PROCESSES_MAX];
         uint32_t open_count = 0;
         for (uint32_t i = 0; i < options->process_count; i++) {
-            polled[i] = (struct pollfd){.fd = lanes[i].fd, .events = POLLIN};
-            open_count += lanes[i].fd >= 0;
+            polled[i] = (struct pollfd){.fd = producers[i].fd, .events = POLLIN};
+            open_count += producers[i].fd >= 0;
         }
         if (open_count == 0) return STATUS_OK;
         if (is_cancelled(options)) return error_set(err, STATUS_CANCELLED, "interrupted");
@@ -167,8 +167,8 @@ static status watch(struct lane *lanes, const struct scenarios *scenarios,
         }
         for (uint32_t i = 0; ready > 0 && i < options->process_count; i++) {
             if (polled[i].fd < 0 || polled[i].revents == 0) continue;
-            TRY(lane_read(&lanes[i], scenarios, options, err));
-            if (lanes[i].is_last) return STATUS_OK;
+            TRY(producer_read(&producers[i], scenarios, options, err));
+            if (producers[i].is_last) return STATUS_OK;
         }
     }
 }
@@ -176,7 +176,7 @@ static status watch(struct lane *lanes, const struct scenarios *scenarios,
 status sim_farm_run(const struct scenarios *scenarios, const struct sim_farm_options *options,
                     struct error *err)
 {
-    struct lane lanes[SIM_FARM_PROCESSES_MAX];
+    struct producer producers[SIM_FARM_PROCESSES_MAX];
     struct sim_farm_options used = *options;
     uint64_t seed_count = used.last_seed - used.first_seed + 1;
     if (used.process_count > SIM_FARM_PROCESSES_MAX) used.process_count = SIM_FARM_PROCESSES_MAX;
@@ -185,18 +185,18 @@ status sim_farm_run(const struct scenarios *scenarios, const struct sim_farm_opt
     }
     ASSERT(used.first_seed <= used.last_seed && used.process_count > 0);
     for (uint32_t i = 0; i < used.process_count; i++) {
-        lanes[i] = (struct lane){.fd = -1, .next_seed = used.first_seed + i};
+        producers[i] = (struct producer){.fd = -1, .next_seed = used.first_seed + i};
     }
     status result = STATUS_OK;
     for (uint32_t i = 0; i < used.process_count && result == STATUS_OK; i++) {
-        result = lane_start(&lanes[i], scenarios, &used, err);
+        result = producer_start(&producers[i], scenarios, &used, err);
     }
-    if (result == STATUS_OK) result = watch(lanes, scenarios, &used, err);
+    if (result == STATUS_OK) result = watch(producers, scenarios, &used, err);
     for (uint32_t i = 0; i < used.process_count; i++) {
         char ignored[64];
-        if (lanes[i].fd < 0) continue;
-        (void)kill(lanes[i].pid, SIGKILL); /* It is ours, and not reaped yet. */
-        lane_reap(&lanes[i], ignored, sizeof ignored);
+        if (producers[i].fd < 0) continue;
+        (void)kill(producers[i].pid, SIGKILL); /* It is ours, and not reaped yet. */
+        producer_reap(&producers[i], ignored, sizeof ignored);
     }
     return result;
 }

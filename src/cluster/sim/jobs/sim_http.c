@@ -18,7 +18,7 @@ enum call_state {
 struct sim_call {
     struct sim_call *next;
     uint64_t id;
-    uint32_t client; /* Or an observer's, or the stranger's. */
+    uint32_t client; /* Or an observer's, or the unknown sender's. */
     uint32_t gateway;
     uint64_t request_id;
     enum call_state state;
@@ -110,8 +110,8 @@ void sim_http_reply(struct cluster *cluster, uint64_t id, struct api_reply *repl
                 cluster->nodes[call->gateway].name, TEXT_ARGS(call->line.method),
                 TEXT_ARGS(call->line.target), reply->status);
     rules_reply(cluster, call->client, &call->request, &call->reply);
-    if (call->client == SIM_HTTP_STRANGER) {
-        sim_stranger_reply(&cluster->stranger, call->request_id, &call->request, reply->status);
+    if (call->client == SIM_HTTP_ADVERSARY) {
+        sim_adversary_reply(&cluster->adversary, call->request_id, &call->request, reply->status);
     }
     go_back(cluster, call, call->reply_is_lost);
 }
@@ -158,7 +158,7 @@ static void arrive_timer(void *context, uint64_t id)
     uint32_t code = 0;
     call->state = CALL_THERE;
     if (api_request_parse(&http, &call->arena, &call->request, &code, &err) != STATUS_OK) {
-        if (call->client == SIM_HTTP_STRANGER) {
+        if (call->client == SIM_HTTP_ADVERSARY) {
             go_back(cluster, call, true); /* The server says so; no gateway hears of it. */
             return;
         }
@@ -203,7 +203,7 @@ static void lose_some(struct cluster *cluster, struct sim_call *call)
         return;
     }
     switch (world_below(world, 4)) {
-    case 0: /* Nothing comes of it: only the client's patience ends it. */
+    case 0: /* Nothing comes of it: only the client's the failure timeout ends it. */
         break;
     case 1:
         go_back(cluster, call, true);

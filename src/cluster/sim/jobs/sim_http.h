@@ -11,7 +11,7 @@
 struct cluster;
 
 /* Instead of a client's number. */
-enum { SIM_HTTP_OBSERVER = 1000, SIM_HTTP_STRANGER };
+enum { SIM_HTTP_OBSERVER = 1000, SIM_HTTP_ADVERSARY };
 
 /* From client `client`, or somebody else. */
 void sim_http_request(struct cluster *cluster, uint32_t client, uint32_t gateway,

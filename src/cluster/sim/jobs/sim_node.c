@@ -1,7 +1,7 @@
 /* sim_node.c - a gateway or a worker as a process: events queue up, one is stepped at a time, its
  * effects are carried out in order, and a crash may come between any two of them.
  *
- * Maps are run when their time is over. What a worker has in hand is noted as event.h asks.
+ * Maps are run when their time is over. What a worker has in flight is noted as event.h asks.
  */
 #include "cluster/sim/jobs/sim_node.h"
 
@@ -175,7 +175,7 @@ static void look_at(struct sim_node *node, const struct effect *effect)
     }
     rules_send(node, &message, effect->token);
     sim_echo_keep(node, effect, &message);
-    bool is_repair = message.kind == MESSAGE_MARKER || message.kind == MESSAGE_ASK;
+    bool is_repair = message.kind == MESSAGE_BARRIER || message.kind == MESSAGE_ASK;
     if (is_repair) cluster->report.repair_count++;
     if (message.kind == MESSAGE_CHUNK) sim_client_sent(cluster, &message);
     world_trace(&cluster->world, "%s: sends %s to %s%s", node->name, message_name(message.kind),
@@ -215,7 +215,7 @@ static void append_log(struct sim_node *node, struct effect *effect)
 }
 
 static void end_process(struct sim_node *node);
-static void restart_timer(void *context, uint64_t life);
+static void restart_timer(void *context, uint64_t incarnation);
 
 static void node_exit(struct sim_node *node)
 {
@@ -224,7 +224,7 @@ static void node_exit(struct sim_node *node)
     sim_bus_close(&node->bus);
     end_process(node);
     sim_disk_crash(&node->disk, world, 0);
-    world_after(world, world_between(world, 1, 3000), restart_timer, node, node->life);
+    world_after(world, world_between(world, 1, 3000), restart_timer, node, node->incarnation);
 }
 
 static void carry_out(struct sim_node *node, struct effect *effect)
@@ -326,8 +326,8 @@ static void step(struct sim_node *node, struct sim_event *taken)
         request.body.bytes = (const char *)event->bytes.bytes;
         event->request = &request;
     }
-    /* A chunk is noted while it is mapped, not while it is taken: else a note of earlier lives
-     * would be released before it matters. */
+    /* A chunk is noted while it is mapped, not while it is taken: else a note of earlier
+     * incarnations would be released before it matters. */
     uint64_t item = 0;
     bool is_message = event->kind == EVENT_DELIVERY && !event->from_work;
     if (is_message || event->kind == EVENT_RECORD) {
@@ -344,11 +344,11 @@ static void step(struct sim_node *node, struct sim_event *taken)
     carry_out_all(node);
 }
 
-static void turn_timer(void *context, uint64_t life)
+static void turn_timer(void *context, uint64_t incarnation)
 {
     struct sim_node *node = context;
     struct world *world = &node->cluster->world;
-    if (node->life != life || !node->is_up) return;
+    if (node->incarnation != incarnation || !node->is_up) return;
     node->will_turn = false;
     struct sim_event event;
     if (node->paused_until_ms <= world->now_ms && events_take(node, &event)) {
@@ -366,21 +366,21 @@ static void turn_soon(struct sim_node *node)
     node->will_turn = true;
     uint64_t delay = world_between(world, 0, node->cluster->settings.turn_ms);
     if (node->paused_until_ms > world->now_ms) delay += node->paused_until_ms - world->now_ms;
-    world_after(world, delay, turn_timer, node, node->life);
+    world_after(world, delay, turn_timer, node, node->incarnation);
 }
 
-static void tick_timer(void *context, uint64_t life)
+static void tick_timer(void *context, uint64_t incarnation)
 {
     struct sim_node *node = context;
-    if (node->life != life || !node->is_up) return;
+    if (node->incarnation != incarnation || !node->is_up) return;
     if (!events_have_tick(node)) {
         struct sim_event event = {.event = {.kind = EVENT_TICK}};
         sim_node_push(node, &event);
     }
-    world_after(&node->cluster->world, TICK_MS, tick_timer, node, life);
+    world_after(&node->cluster->world, TICK_MS, tick_timer, node, incarnation);
 }
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 void sim_node_init(struct cluster *cluster, struct sim_node *node, uint32_t number)
 {
@@ -410,7 +410,7 @@ static status create_gateway(struct sim_node *node, struct error *err)
         .work_queue_count = settings->work_count,
         .shard_count = 8,
         .window = settings->window,
-        .side_table_limit = COMPILE_SIDE_TABLE_LIMIT,
+        .broadcast_limit = COMPILE_BROADCAST_LIMIT,
         .log_limit = LOG_LIMIT,
         .max_message = MAX_MESSAGE,
         .sync_period_ms = 300,
@@ -453,11 +453,11 @@ static status create_worker(struct sim_node *node, struct error *err)
 /* Hands over what is on the disk; a crash may come in the middle of it. */
 static void replay(struct sim_node *node)
 {
-    for (uint32_t i = 0; i < SIM_DISK_NOTES && node->is_up; i++) {
-        const struct sim_note *note = &node->disk.notes[i];
-        if (note->item == 0) continue;
+    for (uint32_t i = 0; i < SIM_DISK_INTENTS && node->is_up; i++) {
+        const struct sim_note *intent = &node->disk.intents[i];
+        if (intent->item == 0) continue;
         struct sim_event event = {
-            .event = {.kind = EVENT_NOTED, .item = note->item, .count = note->starts}};
+            .event = {.kind = EVENT_INTENT, .item = intent->item, .count = intent->starts}};
         step(node, &event);
     }
     char job[SIM_DISK_NAME_SIZE] = "";
@@ -481,7 +481,7 @@ void sim_node_start(struct sim_node *node)
     struct cluster *cluster = node->cluster;
     struct error err;
     ASSERT(!node->is_up);
-    node->life++;
+    node->incarnation++;
     node->is_up = true;
     node->is_stopping = false;
     node->must_crash = false;
@@ -500,20 +500,20 @@ void sim_node_start(struct sim_node *node)
     if (node->is_up) step(node, &started);
     if (!node->is_up) return;
     world_after(&cluster->world, world_below(&cluster->world, TICK_MS), tick_timer, node,
-                node->life);
+                node->incarnation);
 }
 
-static void restart_timer(void *context, uint64_t life)
+static void restart_timer(void *context, uint64_t incarnation)
 {
     struct sim_node *node = context;
-    if (node->life == life && !node->is_up) sim_node_start(node);
+    if (node->incarnation == incarnation && !node->is_up) sim_node_start(node);
 }
 
 /* All that a process has in memory is gone. */
 static void end_process(struct sim_node *node)
 {
     node->is_up = false;
-    node->life++;
+    node->incarnation++;
     sim_bus_kill(&node->bus);
     struct sim_event event;
     while (events_take(node, &event)) {
@@ -545,7 +545,7 @@ void sim_node_crash(struct sim_node *node, enum sim_crash how, uint64_t down_ms)
     sim_disk_crash(&node->disk, &cluster->world, cluster->settings.torn_per_mille);
     if (how == SIM_CRASH_AND_LOSE_DISK) sim_disk_lose(&node->disk);
     node->down_until_ms = cluster->world.now_ms + down_ms;
-    world_after(&cluster->world, down_ms, restart_timer, node, node->life);
+    world_after(&cluster->world, down_ms, restart_timer, node, node->incarnation);
 }
 
 /* An item that ended a worker again and again can't be told from poison; that this happens by
@@ -560,10 +560,10 @@ static void crash_now(struct sim_node *node)
     sim_node_crash(node, SIM_CRASH, world_between(&node->cluster->world, 100, 3000));
 }
 
-static void stop_limit_timer(void *context, uint64_t life)
+static void stop_limit_timer(void *context, uint64_t incarnation)
 {
     struct sim_node *node = context;
-    if (node->life != life || !node->is_up || node->paused_until_ms > 0) return;
+    if (node->incarnation != incarnation || !node->is_up || node->paused_until_ms > 0) return;
     world_fail(&node->cluster->world, "%s was told to stop and has not", node->name);
 }
 
@@ -574,7 +574,7 @@ void sim_node_stop(struct sim_node *node)
     world_trace(&node->cluster->world, "%s: is told to stop", node->name);
     struct sim_event event = {.event = {.kind = EVENT_STOP}};
     sim_node_push(node, &event);
-    world_after(&node->cluster->world, STOP_LIMIT_MS, stop_limit_timer, node, node->life);
+    world_after(&node->cluster->world, STOP_LIMIT_MS, stop_limit_timer, node, node->incarnation);
 }
 
 void sim_node_pause(struct sim_node *node, uint64_t pause_ms)

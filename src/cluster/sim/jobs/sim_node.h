@@ -41,7 +41,7 @@ struct sim_node {
     bool folds;
     bool is_up;
     bool is_stopping;
-    uint64_t life;
+    uint64_t incarnation;
     uint64_t paused_until_ms;
     uint64_t down_until_ms;
     uint32_t crash_after; /* So many effects; 0: no such plan. */

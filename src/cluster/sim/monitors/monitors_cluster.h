@@ -13,20 +13,20 @@
 #include "cluster/sim/world.h"
 
 enum {
-    WATCH_DRIVES_MAX = 64,
-    WATCH_ORDERS_MAX = 256, /* Remembered, the last ones. */
-    WATCH_OPERATORS = 2,
-    WATCH_SCRIPTS = 6
+    MONITORS_DRIVES_MAX = 64,
+    MONITORS_ORDERS_MAX = 256, /* Remembered, the last ones. */
+    MONITORS_OPERATORS = 2,
+    MONITORS_SCRIPTS = 6
 };
 
 /* When faults are over: a majority of working monitors has a leader within so many leases, and the
- * slack; settle_limit in watch_calm.c says when every node has to be up; then it stays quiet. */
-enum { WATCH_BOUND_LEASES = 6, WATCH_BOUND_SLACK_MS = 1000, WATCH_QUIET_MS = 30000 };
+ * slack; settle_limit in monitors_calm.c says when every node has to be up; then it stays quiet. */
+enum { MONITORS_BOUND_LEASES = 6, MONITORS_BOUND_SLACK_MS = 1000, MONITORS_QUIET_MS = 30000 };
 
-struct watch_drive {
+struct monitors_drive {
     bool is_used;
     uint32_t monitor;
-    uint32_t monitor_life;
+    uint32_t monitor_run;
     uint32_t node;
     enum drive_kind kind;
     bool has_killed;
@@ -35,23 +35,23 @@ struct watch_drive {
     const char *trouble; /* NULL: it went well. */
 };
 
-struct watch_operator {
-    struct watch_cluster *cluster;
+struct monitors_operator {
+    struct monitors_cluster *cluster;
     uint32_t index;
     uint64_t incarnation;
-    struct link_sender senders[WATCH_MONITORS_MAX];
+    struct replay_sender senders[MONITORS_MONITORS_MAX];
     struct ask ask;
     uint32_t tries_left;
-    uint32_t seen_mask[WATCH_MONITORS_MAX]; /* Nodes in the views of each monitor. */
-    bool seen_leader[WATCH_MONITORS_MAX];   /* Each named one. */
+    uint32_t seen_mask[MONITORS_MONITORS_MAX]; /* Nodes in the views of each monitor. */
+    bool seen_leader[MONITORS_MONITORS_MAX];   /* Each named one. */
 };
 
-struct watch_settings {
+struct monitors_settings {
     uint32_t node_count;
     uint32_t monitor_count;
-    uint32_t beat_period_ms;
-    uint32_t patience_ms;
-    uint32_t hang_timeout_ms;
+    uint32_t heartbeat_period_ms;
+    uint32_t failure_timeout_ms;
+    uint32_t stall_timeout_ms;
     uint32_t start_timeout_ms;
     uint32_t lease_ms;
     uint32_t startup_ms; /* At most, until a node is up. */
@@ -65,28 +65,28 @@ struct watch_settings {
     uint32_t drive_hang_per_mille;
 };
 
-struct watch_cluster {
-    const struct watch_options *options;
+struct monitors_cluster {
+    const struct monitors_options *options;
     struct world world;
-    struct watch_settings settings;
-    struct watch_net net;
-    struct monitor_node nodes[WATCH_PROCESSES_MAX]; /* As the monitors know them. */
-    struct watch_process processes[WATCH_PROCESSES_MAX];
+    struct monitors_settings settings;
+    struct monitors_net net;
+    struct monitor_node nodes[MONITORS_PROCESSES_MAX]; /* As the monitors know them. */
+    struct monitors_process processes[MONITORS_PROCESSES_MAX];
     uint32_t process_count;
-    struct watch_drive drives[WATCH_DRIVES_MAX];
-    bool driver_is_broken[WATCH_PROCESSES_MAX]; /* For this node. */
-    struct watch_operator operators[WATCH_OPERATORS];
+    struct monitors_drive drives[MONITORS_DRIVES_MAX];
+    bool driver_is_broken[MONITORS_PROCESSES_MAX]; /* For this node. */
+    struct monitors_operator operators[MONITORS_OPERATORS];
     struct monitor_effects effects;
     /* The checker's. */
-    struct watch_sight sights[WATCH_MONITORS_MAX][WATCH_PROCESSES_MAX];
-    struct watch_order orders[WATCH_ORDERS_MAX];
+    struct monitors_sight sights[MONITORS_MONITORS_MAX][MONITORS_PROCESSES_MAX];
+    struct monitors_order orders[MONITORS_ORDERS_MAX];
     uint64_t order_count;
     bool has_stops;
     /* The script's. */
     bool script_is_on;
     uint64_t script_wait_ms;
     uint32_t script_leader; /* A process, */
-    uint32_t script_life;   /* and which life of whom it is about. */
+    uint32_t script_run;    /* and which incarnation of whom it is about. */
     uint64_t script_orders;
     struct term script_term;
     /* Phases. */
@@ -103,38 +103,39 @@ struct watch_cluster {
     struct sim_report report;
 };
 
-static inline struct watch_process *watch_monitor(struct watch_cluster *cluster, uint32_t position)
+static inline struct monitors_process *monitors_monitor(struct monitors_cluster *cluster,
+                                                        uint32_t position)
 {
     return &cluster->processes[cluster->settings.node_count + position];
 }
-static inline uint32_t watch_position(const struct watch_process *process)
+static inline uint32_t monitors_position(const struct monitors_process *process)
 {
     return process->index - process->cluster->settings.node_count;
 }
-static inline uint32_t watch_majority(const struct watch_cluster *cluster)
+static inline uint32_t monitors_majority(const struct monitors_cluster *cluster)
 {
     return cluster->settings.monitor_count / 2 + 1;
 }
 
-/* watch_driver.c */
-void watch_drive(struct watch_process *monitor, const struct monitor_effect *effect);
+/* monitors_driver.c */
+void monitors_drive(struct monitors_process *monitor, const struct monitor_effect *effect);
 /* Those from the time of faults. */
-bool watch_drives_are_done(const struct watch_cluster *cluster);
+bool monitors_drives_are_done(const struct monitors_cluster *cluster);
 
-/* watch_operator.c */
-void watch_operator_ask(struct watch_operator *operator_, const struct ask *ask);
-void watch_operator_hear(struct watch_operator *operator_, const struct datagram *datagram);
+/* monitors_operator.c */
+void monitors_operator_ask(struct monitors_operator *operator_, const struct ask *ask);
+void monitors_operator_hear(struct monitors_operator *operator_, const struct datagram *datagram);
 
-/* watch_faults.c */
-void watch_draw(struct watch_cluster *cluster);
-void watch_faults_begin(struct watch_cluster *cluster);
+/* monitors_faults.c */
+void monitors_draw(struct monitors_cluster *cluster);
+void monitors_faults_begin(struct monitors_cluster *cluster);
 
-/* watch_script.c */
-void watch_script_begin(struct watch_cluster *cluster);
+/* monitors_script.c */
+void monitors_script_begin(struct monitors_cluster *cluster);
 
-/* watch_calm.c */
-struct watch_process *watch_leader(struct watch_cluster *cluster); /* NULL: none. */
+/* monitors_calm.c */
+struct monitors_process *monitors_leader(struct monitors_cluster *cluster); /* NULL: none. */
 /* Faults are over: from now on it has to come to rest. */
-void watch_calm_begin(struct watch_cluster *cluster);
+void monitors_calm_begin(struct monitors_cluster *cluster);
 
 #endif

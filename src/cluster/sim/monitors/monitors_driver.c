@@ -11,31 +11,31 @@ enum { DRIVE_LIMIT_MS = 60000, DRIVE_SLOW_MS = 3000, DRIVE_CALM_MS = 50, POLL_MS
 /* Tells the monitor; one that stands still or hangs hears it later. */
 static void driven_timer(void *context, uint64_t number)
 {
-    struct watch_cluster *cluster = context;
-    struct watch_drive *drive = &cluster->drives[number];
-    struct watch_process *monitor = watch_monitor(cluster, drive->monitor);
+    struct monitors_cluster *cluster = context;
+    struct monitors_drive *drive = &cluster->drives[number];
+    struct monitors_process *monitor = monitors_monitor(cluster, drive->monitor);
     struct error err;
-    if (monitor->is_up && monitor->life == drive->monitor_life) {
+    if (monitor->is_up && monitor->run == drive->monitor_run) {
         if (monitor->is_paused || monitor->is_hung) {
             world_after(&cluster->world, POLL_MS, driven_timer, cluster, number);
             return;
         }
         if (drive->trouble != NULL) error_write(&err, STATUS_IO, "%s", drive->trouble);
-        watch_process_driven(monitor, drive->node, drive->trouble != NULL ? &err : NULL);
+        monitors_process_driven(monitor, drive->node, drive->trouble != NULL ? &err : NULL);
     }
     drive->is_used = false;
 }
 
-static void finish(struct watch_cluster *cluster, uint64_t number, const char *trouble)
+static void finish(struct monitors_cluster *cluster, uint64_t number, const char *trouble)
 {
     cluster->drives[number].trouble = trouble;
     driven_timer(cluster, number);
 }
 
-static uint64_t drive_delay(struct watch_cluster *cluster)
+static uint64_t drive_delay(struct monitors_cluster *cluster)
 {
     struct world *world = &cluster->world;
-    const struct watch_settings *settings = &cluster->settings;
+    const struct monitors_settings *settings = &cluster->settings;
     if (cluster->faults_are_over) return world_between(world, 1, DRIVE_CALM_MS);
     if (world_chance(world, settings->drive_hang_per_mille)) {
         return world_between(world, DRIVE_SLOW_MS, DRIVE_LIMIT_MS);
@@ -48,13 +48,13 @@ static uint64_t drive_delay(struct watch_cluster *cluster)
 
 static void drive_timer(void *context, uint64_t number)
 {
-    struct watch_cluster *cluster = context;
-    struct watch_drive *drive = &cluster->drives[number];
-    struct watch_process *target = &cluster->processes[drive->node];
-    struct watch_process *monitor = watch_monitor(cluster, drive->monitor);
+    struct monitors_cluster *cluster = context;
+    struct monitors_drive *drive = &cluster->drives[number];
+    struct monitors_process *target = &cluster->processes[drive->node];
+    struct monitors_process *monitor = monitors_monitor(cluster, drive->monitor);
     /* A driver is a thread of its monitor, which may be standing still. One whose monitor has died
      * goes on, as a service of its host would. */
-    if (monitor->is_up && monitor->life == drive->monitor_life && monitor->is_paused) {
+    if (monitor->is_up && monitor->run == drive->monitor_run && monitor->is_paused) {
         world_after(&cluster->world, POLL_MS, drive_timer, cluster, number);
         return;
     }
@@ -65,7 +65,7 @@ static void drive_timer(void *context, uint64_t number)
         return;
     }
     if (drive->kind == DRIVE_RESTART && !drive->has_killed) {
-        watch_process_kill(target);
+        monitors_process_kill(target);
         drive->has_killed = true;
         world_after(&cluster->world, world_between(&cluster->world, 1, DRIVE_CALM_MS), drive_timer,
                     cluster, number);
@@ -76,41 +76,41 @@ static void drive_timer(void *context, uint64_t number)
     } else if (target->is_up) {
         finish(cluster, number, "it runs already");
     } else {
-        watch_process_start(target);
+        monitors_process_start(target);
         finish(cluster, number, NULL);
     }
 }
 
-void watch_drive(struct watch_process *monitor, const struct monitor_effect *effect)
+void monitors_drive(struct monitors_process *monitor, const struct monitor_effect *effect)
 {
-    struct watch_cluster *cluster = monitor->cluster;
+    struct monitors_cluster *cluster = monitor->cluster;
     struct world *world = &cluster->world;
     uint32_t place = 0;
-    while (place < WATCH_DRIVES_MAX && cluster->drives[place].is_used) {
+    while (place < MONITORS_DRIVES_MAX && cluster->drives[place].is_used) {
         place++;
     }
-    if (place == WATCH_DRIVES_MAX) {
+    if (place == MONITORS_DRIVES_MAX) {
         world_fail(world, "the drivers are told more than %u things at once",
-                   (unsigned)WATCH_DRIVES_MAX);
+                   (unsigned)MONITORS_DRIVES_MAX);
         return;
     }
     bool fails =
         !cluster->faults_are_over && (cluster->driver_is_broken[effect->node] ||
                                       world_chance(world, cluster->settings.drive_fail_per_mille));
-    cluster->drives[place] = (struct watch_drive){.is_used = true,
-                                                  .monitor = watch_position(monitor),
-                                                  .monitor_life = monitor->life,
-                                                  .node = effect->node,
-                                                  .kind = effect->drive,
-                                                  .fails = fails,
-                                                  .is_old = !cluster->faults_are_over};
+    cluster->drives[place] = (struct monitors_drive){.is_used = true,
+                                                     .monitor = monitors_position(monitor),
+                                                     .monitor_run = monitor->run,
+                                                     .node = effect->node,
+                                                     .kind = effect->drive,
+                                                     .fails = fails,
+                                                     .is_old = !cluster->faults_are_over};
     cluster->report.restart_count++;
     world_after(world, drive_delay(cluster), drive_timer, cluster, place);
 }
 
-bool watch_drives_are_done(const struct watch_cluster *cluster)
+bool monitors_drives_are_done(const struct monitors_cluster *cluster)
 {
-    for (uint32_t i = 0; i < WATCH_DRIVES_MAX; i++) {
+    for (uint32_t i = 0; i < MONITORS_DRIVES_MAX; i++) {
         if (cluster->drives[i].is_used && cluster->drives[i].is_old) return false;
     }
     return true;

@@ -1,7 +1,7 @@
 /* monitors_faults.c - what goes wrong among monitors and nodes, drawn from the seed.
  *
  * Sizes and habits first; then one fault after the other, and in some runs a script
- * (watch_script.c): a row of faults that has to come in this order to matter, which chance alone
+ * (monitors_script.c): a row of faults that has to come in this order to matter, which chance alone
  * would seldom give.
  */
 #include "cluster/sim/monitors/monitors_cluster.h"
@@ -40,13 +40,14 @@ enum { PAUSE_MAX_MS = 10000, CUT_MAX_MS = 8000, JUMP_MAX_MS = 3600000, FLAPS = 8
 
 /* ---- the shape of the run ---- */
 
-static void draw_times(struct watch_cluster *cluster)
+static void draw_times(struct monitors_cluster *cluster)
 {
     struct world *world = &cluster->world;
-    struct watch_settings *settings = &cluster->settings;
-    settings->beat_period_ms = world_between(world, 150, 400);
-    settings->patience_ms = 3 * settings->beat_period_ms + world_between(world, 100, 800);
-    settings->hang_timeout_ms = settings->patience_ms + world_between(world, 500, 2500);
+    struct monitors_settings *settings = &cluster->settings;
+    settings->heartbeat_period_ms = world_between(world, 150, 400);
+    settings->failure_timeout_ms =
+        3 * settings->heartbeat_period_ms + world_between(world, 100, 800);
+    settings->stall_timeout_ms = settings->failure_timeout_ms + world_between(world, 500, 2500);
     settings->start_timeout_ms = world_between(world, 1000, 4000);
     settings->lease_ms = world_between(world, 600, 2500);
     settings->startup_ms = world_between(world, 10, 2000);
@@ -54,11 +55,11 @@ static void draw_times(struct watch_cluster *cluster)
     settings->fault_gap_ms = world_between(world, 100, 2500);
 }
 
-static void draw_habits(struct watch_cluster *cluster)
+static void draw_habits(struct monitors_cluster *cluster)
 {
     struct world *world = &cluster->world;
-    struct watch_settings *settings = &cluster->settings;
-    struct watch_net *net = &cluster->net;
+    struct monitors_settings *settings = &cluster->settings;
+    struct monitors_net *net = &cluster->net;
     settings->reuses_ports = world_chance(world, 400);
     settings->drive_ms = world_between(world, 1, 200);
     if (world_chance(world, 300)) settings->drive_slow_per_mille = world_below(world, 500);
@@ -69,19 +70,19 @@ static void draw_habits(struct watch_cluster *cluster)
     if (world_chance(world, 300)) net->double_per_mille = world_below(world, 200);
     if (world_chance(world, 400)) net->late_per_mille = world_below(world, 150);
     net->late_ms = world_between(world, 50, 4000);
-    if (world_chance(world, 400)) settings->script = world_below(world, WATCH_SCRIPTS);
+    if (world_chance(world, 400)) settings->script = world_below(world, MONITORS_SCRIPTS);
 }
 
-void watch_draw(struct watch_cluster *cluster)
+void monitors_draw(struct monitors_cluster *cluster)
 {
     static const uint32_t monitor_counts[] = {1, 2, 3, 3, 3, 3, 3, 4, 5, 5};
     struct world *world = &cluster->world;
-    struct watch_settings *settings = &cluster->settings;
-    uint32_t first = world_between(world, 3, WATCH_NODES_MAX);
-    uint32_t second = world_between(world, 3, WATCH_NODES_MAX);
+    struct monitors_settings *settings = &cluster->settings;
+    uint32_t first = world_between(world, 3, MONITORS_NODES_MAX);
+    uint32_t second = world_between(world, 3, MONITORS_NODES_MAX);
     settings->node_count = first < second ? first : second;
     settings->monitor_count = monitor_counts[world_below(world, 10)];
-    settings->script = WATCH_SCRIPTS;
+    settings->script = MONITORS_SCRIPTS;
     draw_times(cluster);
     draw_habits(cluster);
     cluster->process_count = settings->node_count + settings->monitor_count;
@@ -92,78 +93,78 @@ void watch_draw(struct watch_cluster *cluster)
         enum node_role role = is_monitor ? NODE_MONITOR : is_gateway ? NODE_GATEWAY : NODE_WORKER;
         (void)snprintf(name, sizeof name, "%c%u", "gwmb"[role],
                        is_monitor ? i - settings->node_count + 1 : i + 1); /* Fits. */
-        watch_process_init(cluster, i, role, name);
+        monitors_process_init(cluster, i, role, name);
     }
 }
 
 /* ---- one fault ---- */
 
-static struct watch_process *any_process(struct watch_cluster *cluster)
+static struct monitors_process *any_process(struct monitors_cluster *cluster)
 {
     struct world *world = &cluster->world;
-    struct watch_process *leader = watch_leader(cluster);
+    struct monitors_process *leader = monitors_leader(cluster);
     if (leader != NULL && world_chance(world, 200)) return leader;
     return &cluster->processes[world_below(world, cluster->process_count)];
 }
 
 /* Whoever keeps it on its host starts it again. */
-static void start_timer(void *context, uint64_t life)
+static void start_timer(void *context, uint64_t run)
 {
-    struct watch_process *process = context;
-    if (!process->is_up && process->life == life) watch_process_start(process);
+    struct monitors_process *process = context;
+    if (!process->is_up && process->run == run) monitors_process_start(process);
 }
 
-static void crash(struct watch_process *process)
+static void crash(struct monitors_process *process)
 {
     struct world *world = &process->cluster->world;
-    watch_process_kill(process);
+    monitors_process_kill(process);
     if (world_chance(world, 300)) {
-        world_after(world, world_between(world, 1, 300), start_timer, process, process->life);
+        world_after(world, world_between(world, 1, 300), start_timer, process, process->run);
     }
 }
 
-static void crash_monitors(struct watch_cluster *cluster)
+static void crash_monitors(struct monitors_cluster *cluster)
 {
     for (uint32_t i = 0; i < cluster->settings.monitor_count; i++) {
-        if (world_chance(&cluster->world, 600)) crash(watch_monitor(cluster, i));
+        if (world_chance(&cluster->world, 600)) crash(monitors_monitor(cluster, i));
     }
 }
 
-static void crash_all(struct watch_cluster *cluster)
+static void crash_all(struct monitors_cluster *cluster)
 {
     struct world *world = &cluster->world;
     for (uint32_t i = 0; i < cluster->process_count; i++) {
-        watch_process_kill(&cluster->processes[i]);
+        monitors_process_kill(&cluster->processes[i]);
     }
-    struct watch_process *first =
-        watch_monitor(cluster, world_below(world, cluster->settings.monitor_count));
-    world_after(world, world_between(world, 1, 2000), start_timer, first, first->life);
+    struct monitors_process *first =
+        monitors_monitor(cluster, world_below(world, cluster->settings.monitor_count));
+    world_after(world, world_between(world, 1, 2000), start_timer, first, first->run);
 }
 
-static void resume_timer(void *context, uint64_t life)
+static void resume_timer(void *context, uint64_t run)
 {
-    struct watch_process *process = context;
-    if (process->life == life) watch_process_resume(process);
+    struct monitors_process *process = context;
+    if (process->run == run) monitors_process_resume(process);
 }
 
-static void unhang_timer(void *context, uint64_t life)
+static void unhang_timer(void *context, uint64_t run)
 {
-    struct watch_process *process = context;
-    if (process->life == life && !process->cluster->faults_are_over) watch_process_unhang(process);
+    struct monitors_process *process = context;
+    if (process->run == run && !process->cluster->faults_are_over) monitors_process_unhang(process);
 }
 
-static void hang(struct watch_process *process)
+static void hang(struct monitors_process *process)
 {
-    struct watch_cluster *cluster = process->cluster;
+    struct monitors_cluster *cluster = process->cluster;
     struct world *world = &cluster->world;
-    watch_process_hang(process);
+    monitors_process_hang(process);
     if (world_chance(world, 500)) {
-        world_after(world, world_between(world, 100, 2 * cluster->settings.hang_timeout_ms),
-                    unhang_timer, process, process->life);
+        world_after(world, world_between(world, 100, 2 * cluster->settings.stall_timeout_ms),
+                    unhang_timer, process, process->run);
     }
 }
 
-static void set_cut(struct watch_cluster *cluster, uint64_t number, bool is_cut)
+static void set_cut(struct monitors_cluster *cluster, uint64_t number, bool is_cut)
 {
     uint32_t from = (uint32_t)(number & 0xff);
     uint32_t to = (uint32_t)(number >> 8 & 0xff);
@@ -185,7 +186,7 @@ static void mend_timer(void *context, uint64_t number)
     set_cut(context, number, false);
 }
 
-static uint64_t draw_cut(struct watch_cluster *cluster)
+static uint64_t draw_cut(struct monitors_cluster *cluster)
 {
     struct world *world = &cluster->world;
     uint32_t from = any_process(cluster)->index;
@@ -193,7 +194,7 @@ static uint64_t draw_cut(struct watch_cluster *cluster)
     return from | (uint64_t)to << 8 | (uint64_t)world_between(world, 1, 3) << 16;
 }
 
-static void cut(struct watch_cluster *cluster)
+static void cut(struct monitors_cluster *cluster)
 {
     struct world *world = &cluster->world;
     uint64_t number = draw_cut(cluster);
@@ -204,7 +205,7 @@ static void cut(struct watch_cluster *cluster)
 /* The flaps that are left are counted above the cut. */
 static void flap_timer(void *context, uint64_t number)
 {
-    struct watch_cluster *cluster = context;
+    struct monitors_cluster *cluster = context;
     uint64_t left = number >> 24;
     if (cluster->faults_are_over) return;
     set_cut(cluster, number, left % 2 == 1);
@@ -213,7 +214,7 @@ static void flap_timer(void *context, uint64_t number)
                 (number & 0xffffff) | (left - 1) << 24);
 }
 
-static void jump_clock(struct watch_process *process)
+static void jump_clock(struct monitors_process *process)
 {
     struct world *world = &process->cluster->world;
     int64_t by_ms = world_between(world, 1, JUMP_MAX_MS);
@@ -222,45 +223,45 @@ static void jump_clock(struct watch_process *process)
     if (world_chance(world, 700)) crash(process);
 }
 
-static void stop_one(struct watch_cluster *cluster)
+static void stop_one(struct monitors_cluster *cluster)
 {
     struct world *world = &cluster->world;
-    struct watch_process *process = any_process(cluster);
+    struct monitors_process *process = any_process(cluster);
     if (world_chance(world, 400)) {
-        watch_process_stop(process);
+        monitors_process_stop(process);
         return;
     }
     struct ask ask = {.kind = world_chance(world, 800) ? ASK_STOP : ASK_KILLED};
     (void)snprintf(ask.node, sizeof ask.node, "%s", process->name); /* Of one size. */
     process->stop_was_asked = cluster->has_stops = true;
     world_trace(world, "an operator asks that %s stops", process->name);
-    watch_operator_ask(&cluster->operators[1], &ask);
+    monitors_operator_ask(&cluster->operators[1], &ask);
 }
 
-static void start_stopped(struct watch_cluster *cluster)
+static void start_stopped(struct monitors_cluster *cluster)
 {
     for (uint32_t i = 0; i < cluster->process_count; i++) {
-        struct watch_process *process = &cluster->processes[i];
+        struct monitors_process *process = &cluster->processes[i];
         if (!process->is_up && process->was_stopped) {
-            watch_process_start(process);
+            monitors_process_start(process);
             return;
         }
     }
 }
 
-static void replay_some(struct watch_cluster *cluster)
+static void replay_some(struct monitors_cluster *cluster)
 {
     struct world *world = &cluster->world;
     uint32_t count = world_between(world, 1, 12);
     for (uint32_t i = 0; i < count && cluster->net.record_count > 0; i++) {
-        watch_replay(cluster, world_below(world, cluster->net.record_count));
+        monitors_replay(cluster, world_below(world, cluster->net.record_count));
     }
 }
 
-static void happen(struct watch_cluster *cluster, enum fault_kind kind)
+static void happen(struct monitors_cluster *cluster, enum fault_kind kind)
 {
     struct world *world = &cluster->world;
-    struct watch_process *process = any_process(cluster);
+    struct monitors_process *process = any_process(cluster);
     switch (kind) {
     case FAULT_CRASH:
         crash(process);
@@ -272,9 +273,9 @@ static void happen(struct watch_cluster *cluster, enum fault_kind kind)
         crash_all(cluster);
         break;
     case FAULT_PAUSE:
-        watch_process_pause(process);
+        monitors_process_pause(process);
         world_after(world, world_between(world, 100, PAUSE_MAX_MS), resume_timer, process,
-                    process->life);
+                    process->run);
         break;
     case FAULT_HANG:
         hang(process);
@@ -298,13 +299,13 @@ static void happen(struct watch_cluster *cluster, enum fault_kind kind)
         replay_some(cluster);
         break;
     case FAULT_FORGE:
-        watch_forge(cluster);
+        monitors_forge(cluster);
         break;
     case FAULT_DRIVER:
         cluster->driver_is_broken[process->index] = !cluster->driver_is_broken[process->index];
         break;
     case FAULT_ASK:
-        watch_operator_ask(&cluster->operators[0], &(struct ask){.kind = ASK_VIEW});
+        monitors_operator_ask(&cluster->operators[0], &(struct ask){.kind = ASK_VIEW});
         break;
     case FAULT_KINDS:
         break;
@@ -313,10 +314,10 @@ static void happen(struct watch_cluster *cluster, enum fault_kind kind)
 
 static void fault_timer(void *context, uint64_t number)
 {
-    struct watch_cluster *cluster = context;
+    struct monitors_cluster *cluster = context;
     struct world *world = &cluster->world;
     if (world->now_ms >= cluster->settings.fault_ms && !cluster->script_is_on) {
-        watch_calm_begin(cluster);
+        monitors_calm_begin(cluster);
         return;
     }
     uint32_t total = 0;
@@ -337,15 +338,15 @@ static void fault_timer(void *context, uint64_t number)
                 cluster, number);
 }
 
-void watch_faults_begin(struct watch_cluster *cluster)
+void monitors_faults_begin(struct monitors_cluster *cluster)
 {
     struct world *world = &cluster->world;
     for (uint32_t i = 0; i < cluster->process_count; i++) {
-        struct watch_process *process = &cluster->processes[i];
+        struct monitors_process *process = &cluster->processes[i];
         if (world_chance(world, 900) || i == cluster->settings.node_count) {
             world_after(world, world_between(world, 1, 300), start_timer, process, 0);
         }
     }
-    watch_script_begin(cluster);
+    monitors_script_begin(cluster);
     world_after(world, world_between(world, 1, 3000), fault_timer, cluster, 0);
 }

@@ -2,7 +2,7 @@
  *
  * Whoever records has no key. He can send what he has heard again, to anybody and much later, and
  * make things up. What he plays again counts as a recording only where the original can't count any
- * more: it was heard, or it is brought to another process, or to another life of the same.
+ * more: it was heard, or it is brought to another process, or to another incarnation of the same.
  */
 #include "cluster/sim/monitors/monitors_cluster.h"
 
@@ -12,7 +12,7 @@
 
 enum { FIRST_PACKETS = 256, PACKETS_MAX = 1 << 16, RECORD_PER_MILLE = 30 };
 
-struct monitor_address watch_address(enum watch_door door, uint32_t index, uint32_t port)
+struct monitor_address monitors_address(enum monitors_door door, uint32_t index, uint32_t port)
 {
     struct monitor_address address = {.size = 6};
     address.bytes[0] = (uint8_t)door;
@@ -23,9 +23,9 @@ struct monitor_address watch_address(enum watch_door door, uint32_t index, uint3
     return address;
 }
 
-bool watch_net_init(struct watch_cluster *cluster)
+bool monitors_net_init(struct monitors_cluster *cluster)
 {
-    struct watch_net *net = &cluster->net;
+    struct monitors_net *net = &cluster->net;
     net->first_free = UINT32_MAX;
     for (uint32_t i = 0; i < DATAGRAM_KEY_BYTES; i++) {
         net->key.bytes[i] = (uint8_t)world_below(&cluster->world, 256);
@@ -35,25 +35,25 @@ bool watch_net_init(struct watch_cluster *cluster)
     return buf_reserve(&net->scratch, DATAGRAM_BYTES_MAX);
 }
 
-void watch_net_done(struct watch_cluster *cluster)
+void monitors_net_done(struct monitors_cluster *cluster)
 {
-    struct watch_net *net = &cluster->net;
+    struct monitors_net *net = &cluster->net;
     memory_free(NULL, net->packets, net->packet_capacity * sizeof *net->packets);
     buf_done(&net->scratch);
 }
 
 /* ---- packets ---- */
 
-static bool grow(struct watch_cluster *cluster)
+static bool grow(struct monitors_cluster *cluster)
 {
-    struct watch_net *net = &cluster->net;
+    struct monitors_net *net = &cluster->net;
     uint32_t old = net->packet_capacity;
     uint32_t capacity = old == 0 ? FIRST_PACKETS : old * 2;
     if (capacity > PACKETS_MAX) {
         world_fail(&cluster->world, "too many datagrams are on their way");
         return false;
     }
-    struct watch_packet *packets =
+    struct monitors_packet *packets =
         memory_resize(NULL, net->packets, old * sizeof *packets, capacity * sizeof *packets);
     if (packets == NULL) {
         world_fail(&cluster->world, "out of memory");
@@ -68,7 +68,7 @@ static bool grow(struct watch_cluster *cluster)
     return true;
 }
 
-void watch_packet_free(struct watch_cluster *cluster, uint32_t packet)
+void monitors_packet_free(struct monitors_cluster *cluster, uint32_t packet)
 {
     cluster->net.packets[packet].next_free = cluster->net.first_free;
     cluster->net.first_free = packet;
@@ -78,40 +78,40 @@ void watch_packet_free(struct watch_cluster *cluster, uint32_t packet)
 
 static void arrive_timer(void *context, uint64_t number)
 {
-    struct watch_cluster *cluster = context;
+    struct monitors_cluster *cluster = context;
     uint32_t index = (uint32_t)number;
-    struct watch_packet *packet = &cluster->net.packets[index];
-    enum watch_door door = (enum watch_door)packet->to.bytes[0];
+    struct monitors_packet *packet = &cluster->net.packets[index];
+    enum monitors_door door = (enum monitors_door)packet->to.bytes[0];
     uint32_t target = packet->to.bytes[1];
-    if (door == WATCH_DOOR_OPERATOR) {
+    if (door == MONITORS_DOOR_OPERATOR) {
         struct datagram datagram;
         struct error err;
         struct text bytes = {(const char *)packet->bytes, packet->size_bytes};
         if (datagram_decode(bytes, &cluster->net.key, &datagram, &err) == STATUS_OK) {
-            watch_operator_hear(&cluster->operators[target], &datagram);
+            monitors_operator_hear(&cluster->operators[target], &datagram);
         }
-        watch_packet_free(cluster, index);
+        monitors_packet_free(cluster, index);
         return;
     }
-    struct watch_process *process = &cluster->processes[target];
+    struct monitors_process *process = &cluster->processes[target];
     struct monitor_address address =
-        watch_address(door, target, door == WATCH_DOOR_HEART ? process->port : 0);
+        monitors_address(door, target, door == MONITORS_DOOR_HEART ? process->port : 0);
     if (!process->is_up || memcmp(address.bytes, packet->to.bytes, sizeof address.bytes) != 0) {
-        watch_packet_free(cluster, index);
+        monitors_packet_free(cluster, index);
         return;
     }
-    watch_process_arrive(process, door, index);
+    monitors_process_arrive(process, door, index);
 }
 
-static void put(struct watch_cluster *cluster, const struct watch_packet *packet)
+static void put(struct monitors_cluster *cluster, const struct monitors_packet *packet)
 {
-    struct watch_net *net = &cluster->net;
+    struct monitors_net *net = &cluster->net;
     struct world *world = &cluster->world;
     if (net->first_free == UINT32_MAX && !grow(cluster)) return;
     uint32_t index = net->first_free;
-    struct watch_packet *copy = &net->packets[index];
+    struct monitors_packet *copy = &net->packets[index];
     net->first_free = copy->next_free;
-    memcpy(copy, packet, offsetof(struct watch_packet, bytes) + packet->size_bytes);
+    memcpy(copy, packet, offsetof(struct monitors_packet, bytes) + packet->size_bytes);
     uint64_t delay_ms = world_below(world, net->delay_ms + 1);
     if (world_chance(world, net->late_per_mille)) delay_ms += world_below(world, net->late_ms + 1);
     world_after(world, delay_ms, arrive_timer, cluster, index);
@@ -119,62 +119,66 @@ static void put(struct watch_cluster *cluster, const struct watch_packet *packet
 
 /* ---- recordings ---- */
 
-static void record(struct watch_cluster *cluster, struct watch_packet *packet,
+static void record(struct monitors_cluster *cluster, struct monitors_packet *packet,
                    enum datagram_kind kind)
 {
-    struct watch_net *net = &cluster->net;
+    struct monitors_net *net = &cluster->net;
     /* Orders are what an enemy would want, and there are few. */
     bool is_order = kind == DATAGRAM_ORDER;
     if (!is_order && !world_chance(&cluster->world, RECORD_PER_MILLE)) return;
-    uint32_t half = WATCH_RECORDS_MAX / 2;
+    uint32_t half = MONITORS_RECORDS_MAX / 2;
     packet->record = ++net->recorded_count;
     uint32_t place = (uint32_t)(packet->record % half) + (is_order ? half : 0);
-    net->records[place] = (struct watch_record){.packet = *packet};
+    net->records[place] = (struct monitors_record){.packet = *packet};
     if (place >= net->record_count) net->record_count = place + 1;
 }
 
-void watch_recording_heard(struct watch_cluster *cluster, uint64_t recording)
+void monitors_recording_heard(struct monitors_cluster *cluster, uint64_t recording)
 {
     for (uint32_t i = 0; i < cluster->net.record_count && recording != 0; i++) {
-        struct watch_record *chosen = &cluster->net.records[i];
+        struct monitors_record *chosen = &cluster->net.records[i];
         if (chosen->packet.record == recording) chosen->was_heard = true;
     }
 }
 
-void watch_replay(struct watch_cluster *cluster, uint32_t place)
+void monitors_replay(struct monitors_cluster *cluster, uint32_t place)
 {
-    struct watch_net *net = &cluster->net;
+    struct monitors_net *net = &cluster->net;
     struct world *world = &cluster->world;
-    struct watch_record *chosen = &net->records[place];
-    struct watch_packet packet = chosen->packet;
-    if (packet.size_bytes == 0 || packet.to.bytes[0] == WATCH_DOOR_OPERATOR) return;
-    struct watch_process *meant = &cluster->processes[packet.to.bytes[1]];
-    struct watch_process *target = meant;
+    struct monitors_record *chosen = &net->records[place];
+    struct monitors_packet packet = chosen->packet;
+    if (packet.size_bytes == 0 || packet.to.bytes[0] == MONITORS_DOOR_OPERATOR) return;
+    struct monitors_process *meant = &cluster->processes[packet.to.bytes[1]];
+    struct monitors_process *target = meant;
     if (world_chance(world, 200))
         target = &cluster->processes[world_below(world, cluster->process_count)];
-    enum watch_door door = (enum watch_door)packet.to.bytes[0];
-    if (!watch_is_monitor(target)) door = WATCH_DOOR_HEART;
+    enum monitors_door door = (enum monitors_door)packet.to.bytes[0];
+    if (!monitors_is_monitor(target)) door = MONITORS_DOOR_HEART;
     /* Whoever records finds out where the node's socket is now. */
-    packet.to = watch_address(door, target->index, door == WATCH_DOOR_HEART ? target->port : 0);
-    bool is_old = target != meant || chosen->was_heard || packet.receiver_life != target->life;
-    packet.origin = is_old ? WATCH_REPLAYED : WATCH_GENUINE;
+    packet.to =
+        monitors_address(door, target->index, door == MONITORS_DOOR_HEART ? target->port : 0);
+    bool is_old = target != meant || chosen->was_heard || packet.receiver_run != target->run;
+    packet.origin = is_old ? MONITORS_REPLAYED : MONITORS_GENUINE;
     if (world_is_traced(world)) {
         world_trace(world, "net: a recording is played to %s", target->name);
     }
     put(cluster, &packet);
 }
 
-void watch_forge(struct watch_cluster *cluster)
+void monitors_forge(struct monitors_cluster *cluster)
 {
-    struct watch_net *net = &cluster->net;
+    struct monitors_net *net = &cluster->net;
     struct world *world = &cluster->world;
-    struct watch_process *target = &cluster->processes[world_below(world, cluster->process_count)];
+    struct monitors_process *target =
+        &cluster->processes[world_below(world, cluster->process_count)];
     if (net->record_count == 0) return;
-    struct watch_packet packet = net->records[world_below(world, net->record_count)].packet;
+    struct monitors_packet packet = net->records[world_below(world, net->record_count)].packet;
     if (packet.size_bytes == 0) return;
-    enum watch_door door = watch_is_monitor(target) ? WATCH_DOOR_MAIN : WATCH_DOOR_HEART;
-    packet.to = watch_address(door, target->index, door == WATCH_DOOR_HEART ? target->port : 0);
-    packet.origin = WATCH_FORGED;
+    enum monitors_door door =
+        monitors_is_monitor(target) ? MONITORS_DOOR_MAIN : MONITORS_DOOR_HEART;
+    packet.to =
+        monitors_address(door, target->index, door == MONITORS_DOOR_HEART ? target->port : 0);
+    packet.origin = MONITORS_FORGED;
     struct datagram datagram;
     struct error err;
     struct text bytes = {(const char *)packet.bytes, packet.size_bytes};
@@ -192,22 +196,22 @@ void watch_forge(struct watch_cluster *cluster)
 
 /* ---- sending ---- */
 
-void watch_send(struct watch_cluster *cluster, const struct watch_process *sender,
-                struct monitor_address from, struct monitor_address to,
-                const struct datagram *datagram)
+void monitors_send(struct monitors_cluster *cluster, const struct monitors_process *sender,
+                   struct monitor_address from, struct monitor_address to,
+                   const struct datagram *datagram)
 {
-    struct watch_net *net = &cluster->net;
+    struct monitors_net *net = &cluster->net;
     struct world *world = &cluster->world;
-    struct watch_packet packet;
+    struct monitors_packet packet;
     cluster->report.message_count++;
     packet.from = from;
     packet.to = to;
-    packet.origin = WATCH_GENUINE;
+    packet.origin = MONITORS_GENUINE;
     packet.sender = sender != NULL ? sender->index : UINT32_MAX;
-    packet.sender_life = sender != NULL ? sender->life : 0;
-    packet.receiver_life = 0;
+    packet.sender_run = sender != NULL ? sender->run : 0;
+    packet.receiver_run = 0;
     packet.record = 0;
-    bool to_operator = to.bytes[0] == WATCH_DOOR_OPERATOR;
+    bool to_operator = to.bytes[0] == MONITORS_DOOR_OPERATOR;
     bool is_own = !to_operator && sender != NULL && to.bytes[1] == sender->index;
     datagram_encode(datagram, &net->key, &net->scratch);
     if (net->scratch.failed || net->scratch.size > DATAGRAM_BYTES_MAX) {
@@ -217,7 +221,7 @@ void watch_send(struct watch_cluster *cluster, const struct watch_process *sende
     packet.size_bytes = (uint32_t)net->scratch.size;
     memcpy(packet.bytes, net->scratch.bytes, net->scratch.size);
     if (!to_operator) {
-        packet.receiver_life = cluster->processes[to.bytes[1]].life;
+        packet.receiver_run = cluster->processes[to.bytes[1]].run;
         if (!cluster->faults_are_over) record(cluster, &packet, datagram->kind);
     }
     if (!is_own) {

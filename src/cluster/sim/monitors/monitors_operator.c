@@ -10,24 +10,25 @@
 
 enum { TRIES = 8, TRY_PAUSE_MS = 200 };
 
-static void send_ask(struct watch_operator *operator_, uint32_t monitor)
+static void send_ask(struct monitors_operator *operator_, uint32_t monitor)
 {
-    struct watch_cluster *cluster = operator_->cluster;
+    struct monitors_cluster *cluster = operator_->cluster;
     struct datagram datagram = {.kind = DATAGRAM_ASK, .ask = operator_->ask};
     (void)snprintf(datagram.from, sizeof datagram.from, "operator-%u-%u", operator_->index,
                    (unsigned)operator_->incarnation); /* Fits. */
     (void)snprintf(datagram.to, sizeof datagram.to, "%s",
-                   watch_monitor(cluster, monitor)->name); /* Of one size. */
-    link_stamp(&operator_->senders[monitor], operator_->incarnation, &datagram);
-    watch_send(cluster, NULL, watch_address(WATCH_DOOR_OPERATOR, operator_->index, 0),
-               watch_address(WATCH_DOOR_MAIN, watch_monitor(cluster, monitor)->index, 0),
-               &datagram);
+                   monitors_monitor(cluster, monitor)->name); /* Of one size. */
+    replay_guard_stamp(&operator_->senders[monitor], operator_->incarnation, &datagram);
+    monitors_send(
+        cluster, NULL, monitors_address(MONITORS_DOOR_OPERATOR, operator_->index, 0),
+        monitors_address(MONITORS_DOOR_MAIN, monitors_monitor(cluster, monitor)->index, 0),
+        &datagram);
 }
 
 static void ask_timer(void *context, uint64_t incarnation)
 {
-    struct watch_operator *operator_ = context;
-    struct watch_cluster *cluster = operator_->cluster;
+    struct monitors_operator *operator_ = context;
+    struct monitors_cluster *cluster = operator_->cluster;
     if (operator_->incarnation != incarnation || operator_->tries_left == 0) return;
     operator_->tries_left--;
     for (uint32_t i = 0; i < cluster->settings.monitor_count; i++) {
@@ -36,22 +37,23 @@ static void ask_timer(void *context, uint64_t incarnation)
     world_after(&cluster->world, TRY_PAUSE_MS, ask_timer, operator_, incarnation);
 }
 
-void watch_operator_ask(struct watch_operator *operator_, const struct ask *ask)
+void monitors_operator_ask(struct monitors_operator *operator_, const struct ask *ask)
 {
-    struct watch_cluster *cluster = operator_->cluster;
+    struct monitors_cluster *cluster = operator_->cluster;
     uint32_t index = operator_->index;
     uint64_t incarnation = operator_->incarnation + 1; /* Each is another process. */
-    *operator_ = (struct watch_operator){.cluster = cluster,
-                                         .index = index,
-                                         .incarnation = incarnation,
-                                         .ask = *ask,
-                                         .tries_left = TRIES};
+    *operator_ = (struct monitors_operator){.cluster = cluster,
+                                            .index = index,
+                                            .incarnation = incarnation,
+                                            .ask = *ask,
+                                            .tries_left = TRIES};
     ask_timer(operator_, incarnation);
 }
 
-static void note_view(struct watch_operator *operator_, uint32_t monitor, const struct view *view)
+static void note_view(struct monitors_operator *operator_, uint32_t monitor,
+                      const struct view *view)
 {
-    const struct watch_cluster *cluster = operator_->cluster;
+    const struct monitors_cluster *cluster = operator_->cluster;
     operator_->seen_leader[monitor] = view->term.number != 0 && view->leader[0] != '\0';
     for (uint32_t i = 0; i < view->node_count; i++) {
         for (uint32_t node = 0; node < cluster->process_count; node++) {
@@ -62,19 +64,19 @@ static void note_view(struct watch_operator *operator_, uint32_t monitor, const 
     }
 }
 
-void watch_operator_hear(struct watch_operator *operator_, const struct datagram *datagram)
+void monitors_operator_hear(struct monitors_operator *operator_, const struct datagram *datagram)
 {
-    struct watch_cluster *cluster = operator_->cluster;
+    struct monitors_cluster *cluster = operator_->cluster;
     uint32_t monitor = 0;
     while (monitor < cluster->settings.monitor_count &&
-           strcmp(watch_monitor(cluster, monitor)->name, datagram->from) != 0) {
+           strcmp(monitors_monitor(cluster, monitor)->name, datagram->from) != 0) {
         monitor++;
     }
     if (monitor == cluster->settings.monitor_count) return;
     if (datagram->kind == DATAGRAM_VIEW) note_view(operator_, monitor, &datagram->view);
     if (datagram->kind == DATAGRAM_CHALLENGE && operator_->tries_left > 0 &&
-        link_challenged(&operator_->senders[monitor], operator_->incarnation,
-                        &datagram->challenge)) {
+        replay_guard_challenged(&operator_->senders[monitor], operator_->incarnation,
+                                &datagram->challenge)) {
         send_ask(operator_, monitor);
     }
 }

@@ -1,6 +1,7 @@
 /* monitors_process.h - a simulated process: a node or a monitor, whether it lives or not.
  *
- * Every life has a number, which timers carry, so that nothing a dead process wanted is done.
+ * Every incarnation has a number, which timers carry, so that nothing a dead process wanted is
+ * done.
  */
 #ifndef CLUSTER_SIM_MONITORS_MONITORS_PROCESS_H
 #define CLUSTER_SIM_MONITORS_MONITORS_PROCESS_H
@@ -9,12 +10,12 @@
 #include "cluster/sim/monitors/monitors_net.h"
 
 enum {
-    WATCH_HELD_MAX = 64,       /* Datagrams that wait in a socket. */
-    WATCH_RATE_PPM_MAX = 50000 /* Of clocks: an eighth of a lease allows for more. */
+    MONITORS_HELD_MAX = 64,       /* Datagrams that wait in a socket. */
+    MONITORS_RATE_PPM_MAX = 50000 /* Of clocks: an eighth of a lease allows for more. */
 };
 
-struct watch_process {
-    struct watch_cluster *cluster;
+struct monitors_process {
+    struct monitors_cluster *cluster;
     uint32_t index;
     char name[DATAGRAM_NAME_SIZE];
     enum node_role role;
@@ -23,49 +24,51 @@ struct watch_process {
     uint64_t clock_base_ms; /* What its clock said at */
     uint64_t clock_from_ms; /* this moment. */
     int64_t wall_ms;        /* Its time of day, less the time that has passed. */
-    /* This life. */
+    /* This incarnation. */
     bool is_up;
     bool is_paused;
     bool is_hung;
-    bool was_stopped;      /* On purpose, and has ended. */
-    bool stop_was_asked;   /* By an operator, at some time. */
-    uint32_t stopped_life; /* The last one that was stopped; 0: none was. */
-    uint32_t life;
+    bool was_stopped;     /* On purpose, and has ended. */
+    bool stop_was_asked;  /* By an operator, at some time. */
+    uint32_t stopped_run; /* The last one that was stopped; 0: none was. */
+    uint32_t run;
     uint32_t port;
     uint64_t incarnation;
     uint64_t started_ms; /* World time. */
     uint64_t ready_ms;   /* From then on it is up. */
-    enum beat_state state;
+    enum heartbeat_state state;
     uint64_t progress;
     uint32_t farewell_count; /* To be said. */
     bool tick_is_due;        /* While it could not. */
-    bool beat_is_due;
-    struct beater beater;
-    struct monitor *monitor;       /* NULL: it is none, or down. */
-    uint32_t held[WATCH_HELD_MAX]; /* Packets. */
+    bool heartbeat_is_due;
+    struct heartbeat_sender heartbeat_sender;
+    struct monitor *monitor;          /* NULL: it is none, or down. */
+    uint32_t held[MONITORS_HELD_MAX]; /* Packets. */
     uint32_t held_count;
     struct term seen;        /* As the checker has counted it, */
     struct event_place told; /* as is this, */
     uint32_t told_by;        /* by whom, */
-    uint32_t told_life;      /* in which life. */
+    uint32_t told_run;       /* in which incarnation. */
 };
 
-void watch_process_init(struct watch_cluster *cluster, uint32_t index, enum node_role role,
-                        const char *name);
-uint64_t watch_process_now(const struct watch_process *process);
-void watch_process_start(struct watch_process *process);
-void watch_process_kill(struct watch_process *process);
-void watch_process_pause(struct watch_process *process);
-void watch_process_resume(struct watch_process *process);
-void watch_process_hang(struct watch_process *process);
-void watch_process_unhang(struct watch_process *process);
+void monitors_process_init(struct monitors_cluster *cluster, uint32_t index, enum node_role role,
+                           const char *name);
+uint64_t monitors_process_now(const struct monitors_process *process);
+void monitors_process_start(struct monitors_process *process);
+void monitors_process_kill(struct monitors_process *process);
+void monitors_process_pause(struct monitors_process *process);
+void monitors_process_resume(struct monitors_process *process);
+void monitors_process_hang(struct monitors_process *process);
+void monitors_process_unhang(struct monitors_process *process);
 /* As SIGTERM does. */
-void watch_process_stop(struct watch_process *process);
+void monitors_process_stop(struct monitors_process *process);
 /* Takes the packet over. */
-void watch_process_arrive(struct watch_process *process, enum watch_door door, uint32_t packet);
-void watch_process_driven(struct watch_process *process, uint32_t node, const struct error *error);
+void monitors_process_arrive(struct monitors_process *process, enum monitors_door door,
+                             uint32_t packet);
+void monitors_process_driven(struct monitors_process *process, uint32_t node,
+                             const struct error *error);
 
-static inline bool watch_is_monitor(const struct watch_process *process)
+static inline bool monitors_is_monitor(const struct monitors_process *process)
 {
     return process->role == NODE_MONITOR;
 }

@@ -8,12 +8,12 @@
  * - there are never two leaders at one moment, and nobody orders or drives who is not in office;
  * - a node obeys only what the rightful leader of a term ordered its very incarnation, and nothing
  * of an older term than one it has seen;
- * - nobody is restarted whose beats came in time and showed progress;
+ * - nobody is restarted whose heartbeats came in time and showed progress;
  * - recorded and forged datagrams change nothing;
  * - who was stopped on purpose is not started by a monitor that knows it.
  *
  * And when faults are over: a leader soon, every node back soon, and then quiet. The bounds are in
- * watch_cluster.h. The same seed is the same run.
+ * monitors_cluster.h. The same seed is the same run.
  *
  * Threads: one run at a time per process.
  */
@@ -23,25 +23,25 @@
 #include "cluster/sim/jobs/sim.h"
 
 /* Bugs planted into monitors and nodes. */
-enum watch_mutation {
-    WATCH_SIM_SOUND,
-    WATCH_SIM_NO_LEASE,
-    WATCH_SIM_VOTES_AT_ONCE,
-    WATCH_SIM_NO_TERM,
-    WATCH_SIM_OBEYS_ANY,  /* A node obeys orders for other incarnations. */
-    WATCH_SIM_ORDERS_ANY, /* A monitor's orders are for whatever incarnation there is. */
-    WATCH_SIM_MUTATIONS
+enum monitors_mutation {
+    MONITORS_SIM_SOUND,
+    MONITORS_SIM_NO_LEASE,
+    MONITORS_SIM_VOTES_AT_ONCE,
+    MONITORS_SIM_NO_TERM,
+    MONITORS_SIM_OBEYS_ANY,  /* A node obeys orders for other incarnations. */
+    MONITORS_SIM_ORDERS_ANY, /* A monitor's orders are for whatever incarnation there is. */
+    MONITORS_SIM_MUTATIONS
 };
-extern const char *const watch_mutation_names[WATCH_SIM_MUTATIONS];
+extern const char *const monitors_mutation_names[MONITORS_SIM_MUTATIONS];
 
-struct watch_options {
+struct monitors_options {
     uint64_t seed;
-    enum watch_mutation mutation;
+    enum monitors_mutation mutation;
     int trace_fd; /* -1: none. */
 };
 
 /* Fails only when memory is out or the like; what is wrong with the run is in the report. */
-MUST_USE status watch_run_seed(const struct watch_options *options, struct sim_report *out,
-                               struct error *err);
+MUST_USE status monitors_run_seed(const struct monitors_options *options, struct sim_report *out,
+                                  struct error *err);
 
 #endif

@@ -9,7 +9,7 @@
 #include "engine/base/assert.h"
 #include "engine/exec/expr/kernel.h"
 
-enum shape {
+enum like_shape {
     SHAPE_ANY,    /* Needs matching. */
     SHAPE_EQUAL,  /* abc */
     SHAPE_PREFIX, /* abc% */
@@ -18,7 +18,7 @@ enum shape {
 };
 
 struct like {
-    enum shape shape;
+    enum like_shape like_shape;
     struct text literal;
 };
 
@@ -67,7 +67,7 @@ static bool like_match(struct text text, struct text pattern, bool any_case)
 
 static struct like shape_of(struct text pattern)
 {
-    struct like like = {.shape = SHAPE_ANY};
+    struct like like = {.like_shape = SHAPE_ANY};
     if (pattern.size == 0) return (struct like){SHAPE_EQUAL, pattern};
     bool open_start = pattern.bytes[0] == '%';
     bool open_end = pattern.size > 1 && pattern.bytes[pattern.size - 1] == '%';
@@ -78,10 +78,10 @@ static struct like shape_of(struct text pattern)
         return like;
     }
     like.literal = literal;
-    like.shape = open_start ? (open_end ? SHAPE_PART : SHAPE_SUFFIX)
-                            : (open_end ? SHAPE_PREFIX : SHAPE_EQUAL);
+    like.like_shape = open_start ? (open_end ? SHAPE_PART : SHAPE_SUFFIX)
+                                 : (open_end ? SHAPE_PREFIX : SHAPE_EQUAL);
     /* "%" alone. */
-    if (literal.size == 0) like.shape = SHAPE_PART;
+    if (literal.size == 0) like.like_shape = SHAPE_PART;
     return like;
 }
 
@@ -104,7 +104,7 @@ status like_prepare(struct eval *eval, struct arena *stage_arena, struct error *
     struct like *like = arena_new(stage_arena, struct like);
     if (like == NULL) return kernel_no_memory(err);
     *like = shape_of(pattern->constant.text);
-    if (!is_whole_characters(like->literal)) like->shape = SHAPE_ANY;
+    if (!is_whole_characters(like->literal)) like->like_shape = SHAPE_ANY;
     eval->state = like;
     return STATUS_OK;
 }
@@ -113,8 +113,8 @@ static inline bool has_shape(struct text text, const struct like *like)
 {
     struct text literal = like->literal;
     if (literal.size > text.size) return false;
-    if (literal.size == 0) return like->shape != SHAPE_EQUAL || text.size == 0;
-    switch (like->shape) {
+    if (literal.size == 0) return like->like_shape != SHAPE_EQUAL || text.size == 0;
+    switch (like->like_shape) {
     case SHAPE_EQUAL:
         return text_equal(text, literal);
     case SHAPE_PREFIX:
@@ -140,7 +140,7 @@ status like_run(struct eval *eval, const struct frame *frame, struct column *out
     const struct text *texts = operands[0].column.texts;
     const struct text *patterns = operands[1].column.texts;
     bool any_case = eval->expr->function == FUNCTION_ILIKE;
-    if (like != NULL && like->shape != SHAPE_ANY) {
+    if (like != NULL && like->like_shape != SHAPE_ANY) {
         EACH_ROW(frame->selection, row, if (is_null_at(out->nulls, row)) continue;
                  out->bools[row] = has_shape(texts[row & operands[0].mask], like););
     } else {

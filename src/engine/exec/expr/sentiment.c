@@ -32,14 +32,14 @@ const unsigned char feature_bytes[256] = {
 
 #define EVERY_SLOT(value) ((uint64_t)(value)*UINT64_C(0x0001000100010001))
 
-struct tally {
+struct feature_sum {
     struct sentiment_score score;
     uint32_t mark_count; /* More than SENTIMENT_MARKS_MAX: not all are there. */
 };
 
 /* Without a branch: whether a feature is known, and new, is what no processor can guess. */
 static inline void take_feature(struct sentiment_model model, struct sentiment_scratch *scratch,
-                                uint64_t feature, struct tally *tally)
+                                uint64_t feature, struct feature_sum *feature_sum)
 {
     uint32_t number = sentiment_bucket_of(feature, model.bucket_count);
     uint64_t bucket =
@@ -54,16 +54,16 @@ static inline void take_feature(struct sentiment_model model, struct sentiment_s
     uint64_t *seen = &scratch->seen[place / 64];
     int64_t is_new = (int64_t)(is_known & ~(*seen >> (place % 64)));
     *seen |= is_known << (place % 64);
-    uint32_t mark = tally->mark_count;
+    uint32_t mark = feature_sum->mark_count;
     scratch->marks[mark < SENTIMENT_MARKS_MAX ? mark : SENTIMENT_MARKS_MAX] =
         (uint16_t)(place / 64);
-    tally->mark_count += (uint32_t)is_new;
+    feature_sum->mark_count += (uint32_t)is_new;
     uint32_t slot = (uint32_t)(bucket >> shift) & 0xffff;
     int64_t level = slot & SENTIMENT_LEVEL_MAX;
     int64_t size = level * level & -is_new;
     int64_t minus = -(int64_t)((slot & SENTIMENT_NEGATIVE) / SENTIMENT_NEGATIVE);
-    tally->score.total += (size ^ minus) - minus;
-    tally->score.magnitude += size;
+    feature_sum->score.total += (size ^ minus) - minus;
+    feature_sum->score.magnitude += size;
 }
 
 static void scratch_clear(struct sentiment_scratch *scratch, uint32_t mark_count)
@@ -82,16 +82,16 @@ struct sentiment_score sentiment_score(const struct sentiment_model *model,
 {
     struct feature_reader reader = feature_reader_of(text);
     struct sentiment_model own = *model; /* No store can change it. */
-    struct tally tally = {0};
+    struct feature_sum feature_sum = {0};
     uint64_t features[FEATURES_MAX];
     uint32_t count;
     while ((count = features_next(&reader, features)) > 0) {
         for (uint32_t i = 0; i < count; i++) {
-            take_feature(own, scratch, features[i], &tally);
+            take_feature(own, scratch, features[i], &feature_sum);
         }
     }
-    scratch_clear(scratch, tally.mark_count);
-    return tally.score;
+    scratch_clear(scratch, feature_sum.mark_count);
+    return feature_sum.score;
 }
 
 double sentiment_polarity(struct sentiment_score score)

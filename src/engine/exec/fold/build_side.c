@@ -1,4 +1,5 @@
-/* build_side.c - slots point at the first row of a key, rows of one key are chained in their order.
+/* build_side.c - slots point at the first row of a key, rows of one key are chained in their
+ * order.
  */
 #include "engine/exec/fold/build_side.h"
 
@@ -11,12 +12,12 @@ enum {
     SLICE_ROWS = 2048,
     SLOTS_AHEAD = 24, /* Asked for so many rows before they are needed. */
     CHAIN_STEPS_PER_ROW = 4,
-    SIEVE_BITS_PER_ROW = 16,      /* By hash: one key in fifty gets through by mistake. */
-    SIEVE_RANGE_PER_ROW = 1024,   /* By value: how thinly keys may be spread over their range, */
-    SIEVE_RANGE_ALWAYS = 1 << 20, /* a range that is always narrow enough (128 KiB of bits), */
-    SIEVE_RANGE_MOST = 1 << 27,   /* and the widest. */
-    SIFT_TRIAL_ROWS = 256,        /* When of the first rows */
-    SIFT_TRIAL_LEFT = 192,        /* so many get through, the others need not ask. */
+    BLOOM_BITS_PER_ROW = 16,      /* By hash: one key in fifty gets through by mistake. */
+    BLOOM_RANGE_PER_ROW = 1024,   /* By value: how thinly keys may be spread over their range, */
+    BLOOM_RANGE_ALWAYS = 1 << 20, /* a range that is always narrow enough (128 KiB of bits), */
+    BLOOM_RANGE_MOST = 1 << 27,   /* and the widest. */
+    FILTER_TRIAL_ROWS = 256,      /* When of the first rows */
+    FILTER_TRIAL_LEFT = 192,      /* so many get through, the others need not ask. */
     PROBE_AHEAD = 8,
     FAR_SLOTS = 1 << 12,
 };
@@ -73,7 +74,7 @@ static bool find_words(const struct batch *rows, uint32_t key_count)
 }
 
 /* The hashes by which the table knows its keys. */
-static void hash_keys(const struct side_table *table, const struct batch *batch,
+static void hash_keys(const struct build_side *table, const struct batch *batch,
                       const uint32_t *columns, struct selection selection, uint64_t *out)
 {
     if (!table->has_words) {
@@ -88,7 +89,7 @@ static void hash_keys(const struct side_table *table, const struct batch *batch,
 
 /* ---- building ---- */
 
-static void insert(const struct side_table *table, struct side_slot *slots, uint32_t *next,
+static void insert(const struct build_side *table, struct build_slot *slots, uint32_t *next,
                    uint64_t hash, uint32_t row)
 {
     size_t mask = table->slot_count - 1;
@@ -110,7 +111,7 @@ static void insert(const struct side_table *table, struct side_slot *slots, uint
     }
 }
 
-/* ---- the sieve ---- */
+/* ---- the Bloom filter ---- */
 
 /* Whether the only key is a number from a range that is narrow for so many rows. */
 static bool find_range(const struct batch *rows, uint32_t key_count, int64_t *out_lowest,
@@ -128,9 +129,9 @@ static bool find_range(const struct batch *rows, uint32_t key_count, int64_t *ou
     if (lowest > highest) return false;
     *out_lowest = lowest;
     *out_last = (uint64_t)highest - (uint64_t)lowest;
-    uint64_t most = (uint64_t)rows->row_count * SIEVE_RANGE_PER_ROW;
-    if (most < SIEVE_RANGE_ALWAYS) most = SIEVE_RANGE_ALWAYS;
-    if (most > SIEVE_RANGE_MOST) most = SIEVE_RANGE_MOST;
+    uint64_t most = (uint64_t)rows->row_count * BLOOM_RANGE_PER_ROW;
+    if (most < BLOOM_RANGE_ALWAYS) most = BLOOM_RANGE_ALWAYS;
+    if (most > BLOOM_RANGE_MOST) most = BLOOM_RANGE_MOST;
     return *out_last < most;
 }
 
@@ -146,9 +147,9 @@ static uint64_t bit_get(const uint64_t *bits, uint64_t number)
 
 /* By hash a key has two bits of one word. The upper half chooses the word and the first, as the
  * slots are chosen by the lower one. */
-static uint64_t sieve_place(const struct key_sieve *sieve, uint64_t hash)
+static uint64_t bloom_place(const struct key_filter *bloom, uint64_t hash)
 {
-    return hash >> 32 & sieve->last;
+    return hash >> 32 & bloom->last;
 }
 
 static uint64_t other_bit(uint64_t hash)
@@ -156,46 +157,46 @@ static uint64_t other_bit(uint64_t hash)
     return hash >> 24 & 63;
 }
 
-static void hash_set(const struct key_sieve *sieve, uint64_t *bits, uint64_t hash)
+static void hash_set(const struct key_filter *bloom, uint64_t *bits, uint64_t hash)
 {
-    uint64_t place = sieve_place(sieve, hash);
+    uint64_t place = bloom_place(bloom, hash);
     bits[place / 64] |= (uint64_t)1 << place % 64 | (uint64_t)1 << other_bit(hash);
 }
 
-static uint64_t hash_get(const struct key_sieve *sieve, uint64_t hash)
+static uint64_t hash_get(const struct key_filter *bloom, uint64_t hash)
 {
-    uint64_t place = sieve_place(sieve, hash);
-    uint64_t word = sieve->bits[place / 64];
+    uint64_t place = bloom_place(bloom, hash);
+    uint64_t word = bloom->bits[place / 64];
     return word >> place % 64 & word >> other_bit(hash) & 1;
 }
 
-static uint64_t *sieve_make(struct side_table *table, struct arena *arena)
+static uint64_t *bloom_make(struct build_side *table, struct arena *arena)
 {
-    struct key_sieve *sieve = &table->sieve;
-    if (!sieve->by_value) {
+    struct key_filter *bloom = &table->bloom;
+    if (!bloom->by_value) {
         uint64_t bit_count = 4096;
-        while (bit_count < (uint64_t)table->rows.row_count * SIEVE_BITS_PER_ROW) {
+        while (bit_count < (uint64_t)table->rows.row_count * BLOOM_BITS_PER_ROW) {
             bit_count *= 2;
         }
         if (bit_count > (uint64_t)1 << 32) bit_count = (uint64_t)1 << 32;
-        sieve->last = bit_count - 1;
+        bloom->last = bit_count - 1;
     }
-    uint64_t *bits = arena_array(arena, uint64_t, sieve->last / 64 + 1);
-    sieve->bits = bits;
+    uint64_t *bits = arena_array(arena, uint64_t, bloom->last / 64 + 1);
+    bloom->bits = bits;
     return bits;
 }
 
-static void sieve_put(const struct side_table *table, uint64_t *bits, uint64_t hash, uint32_t row)
+static void bloom_put(const struct build_side *table, uint64_t *bits, uint64_t hash, uint32_t row)
 {
-    const struct key_sieve *sieve = &table->sieve;
-    if (sieve->by_value) {
-        bit_set(bits, (uint64_t)table->rows.columns[0].ints[row] - (uint64_t)sieve->lowest);
+    const struct key_filter *bloom = &table->bloom;
+    if (bloom->by_value) {
+        bit_set(bits, (uint64_t)table->rows.columns[0].ints[row] - (uint64_t)bloom->lowest);
     } else {
-        hash_set(sieve, bits, hash);
+        hash_set(bloom, bits, hash);
     }
 }
 
-status side_table_build(struct side_table *table, struct batch rows, uint32_t key_count,
+status build_side_build(struct build_side *table, struct batch rows, uint32_t key_count,
                         struct arena *arena, struct error *err)
 {
     size_t slot_count = 64;
@@ -203,22 +204,22 @@ status side_table_build(struct side_table *table, struct batch rows, uint32_t ke
         slot_count *= 2;
     }
     uint32_t *columns = arena_array(arena, uint32_t, key_count + 1);
-    struct side_slot *slots = arena_array(arena, struct side_slot, slot_count);
+    struct build_slot *slots = arena_array(arena, struct build_slot, slot_count);
     uint32_t *next = arena_array(arena, uint32_t, (size_t)rows.row_count + 1);
     if (columns == NULL || slots == NULL || next == NULL) return error_memory(err);
     for (uint32_t i = 0; i < key_count; i++) {
         columns[i] = i;
     }
-    *table = (struct side_table){.rows = rows,
+    *table = (struct build_side){.rows = rows,
                                  .key_count = key_count,
                                  .key_columns = columns,
                                  .slots = slots,
                                  .slot_count = slot_count,
                                  .has_words = find_words(&rows, key_count),
                                  .next = next};
-    struct key_sieve *sieve = &table->sieve;
-    sieve->by_value = find_range(&rows, key_count, &sieve->lowest, &sieve->last);
-    uint64_t *bits = sieve_make(table, arena);
+    struct key_filter *bloom = &table->bloom;
+    bloom->by_value = find_range(&rows, key_count, &bloom->lowest, &bloom->last);
+    uint64_t *bits = bloom_make(table, arena);
     if (bits == NULL) return error_memory(err);
     /* From the last row to the first, so that every chain ascends. */
     uint32_t slice[SLICE_ROWS];
@@ -236,33 +237,33 @@ status side_table_build(struct side_table *table, struct batch rows, uint32_t ke
             next[slice[i]] = ROW_NONE;
             if (key_has_null(&table->rows, columns, key_count, slice[i])) continue;
             insert(table, slots, next, hashes[i], slice[i]);
-            sieve_put(table, bits, hashes[i], slice[i]);
+            bloom_put(table, bits, hashes[i], slice[i]);
         }
         end -= count;
     }
     return STATUS_OK;
 }
 
-status side_table_build_sieve(struct side_table *table, struct batch rows, struct arena *arena,
-                              struct error *err)
+status build_side_build_filter(struct build_side *table, struct batch rows, struct arena *arena,
+                               struct error *err)
 {
     uint32_t *columns = arena_array(arena, uint32_t, 1);
     if (columns == NULL) return error_memory(err);
-    *table = (struct side_table){
+    *table = (struct build_side){
         .rows = rows, .key_count = 1, .key_columns = columns, .has_words = true};
-    uint64_t *bits = sieve_make(table, arena);
+    uint64_t *bits = bloom_make(table, arena);
     if (bits == NULL) return error_memory(err);
     const struct column *keys = &rows.columns[0];
     ASSERT(is_number(keys));
     for (uint32_t row = 0; row < rows.row_count; row++) {
-        if (!column_is_null(keys, row)) hash_set(&table->sieve, bits, word_hash(keys, row));
+        if (!column_is_null(keys, row)) hash_set(&table->bloom, bits, word_hash(keys, row));
     }
     return STATUS_OK;
 }
 
-/* ---- twins ---- */
+/* ---- duplicates ---- */
 
-static bool has_column(const struct twin_set *set, uint32_t column)
+static bool has_column(const struct duplicate_set *set, uint32_t column)
 {
     for (uint32_t i = 0; i < set->count; i++) {
         if (set->columns[i] == column) return true;
@@ -270,7 +271,7 @@ static bool has_column(const struct twin_set *set, uint32_t column)
     return false;
 }
 
-static bool has_join_key(const struct side_table *table, const struct twin_set *set)
+static bool has_join_key(const struct build_side *table, const struct duplicate_set *set)
 {
     for (uint32_t i = 0; i < table->key_count; i++) {
         if (!has_column(set, i)) return false;
@@ -280,24 +281,24 @@ static bool has_join_key(const struct side_table *table, const struct twin_set *
 
 /* Twins share their join key if the set has all its columns: then they stand in one chain. False:
  * so many rows share keys that slots are better. */
-static bool match_in_chains(const struct side_table *table, const struct twin_set *set,
-                            uint32_t *out_twins, bool *out_found)
+static bool match_in_chains(const struct build_side *table, const struct duplicate_set *set,
+                            uint32_t *out_duplicates, bool *out_found)
 {
     uint32_t row_count = table->rows.row_count;
     uint64_t steps_left = (uint64_t)row_count * CHAIN_STEPS_PER_ROW;
     for (uint32_t row = 0; row < row_count; row++) {
-        out_twins[row] = row;
+        out_duplicates[row] = row;
     }
     for (uint32_t row = 0; row < row_count; row++) {
-        if (out_twins[row] != row) continue;
+        if (out_duplicates[row] != row) continue;
         for (uint32_t other = table->next[row]; other != ROW_NONE; other = table->next[other]) {
             if (steps_left-- == 0) return false;
-            if (out_twins[other] != other ||
+            if (out_duplicates[other] != other ||
                 !key_equal(&table->rows, set->columns, row, &table->rows, set->columns, other,
                            set->count)) {
                 continue;
             }
-            out_twins[other] = row;
+            out_duplicates[other] = row;
             *out_found = true;
         }
     }
@@ -305,8 +306,8 @@ static bool match_in_chains(const struct side_table *table, const struct twin_se
 }
 
 /* Slots as those of the table, but without words. True: some row has a twin before it. */
-static bool match_twins(const struct batch *rows, const struct twin_set *set, uint64_t *slots,
-                        size_t slot_count, uint32_t *out_twins)
+static bool match_duplicates(const struct batch *rows, const struct duplicate_set *set,
+                             uint64_t *slots, size_t slot_count, uint32_t *out_duplicates)
 {
     uint32_t slice[SLICE_ROWS];
     uint64_t hashes[SLICE_ROWS];
@@ -332,53 +333,54 @@ static bool match_twins(const struct batch *rows, const struct twin_set *set, ui
             }
             found = found || slots[place] != 0;
             if (slots[place] == 0) slots[place] = tag | (slice[i] + 1);
-            out_twins[slice[i]] = (uint32_t)slots[place] - 1;
+            out_duplicates[slice[i]] = (uint32_t)slots[place] - 1;
         }
     }
     return found;
 }
 
-static status find_twins(const struct side_table *table, const struct twin_set *set,
-                         struct arena *arena, const uint32_t **out_twins, struct error *err)
+static status find_duplicates(const struct build_side *table, const struct duplicate_set *set,
+                              struct arena *arena, const uint32_t **out_duplicates,
+                              struct error *err)
 {
     struct arena_mark mark = arena_mark(arena);
-    uint32_t *twins = arena_array(arena, uint32_t, (size_t)table->rows.row_count + 1);
-    if (twins == NULL) return error_memory(err);
+    uint32_t *duplicates = arena_array(arena, uint32_t, (size_t)table->rows.row_count + 1);
+    if (duplicates == NULL) return error_memory(err);
     bool found = false;
-    if (!has_join_key(table, set) || !match_in_chains(table, set, twins, &found)) {
+    if (!has_join_key(table, set) || !match_in_chains(table, set, duplicates, &found)) {
         struct arena scratch;
         arena_init(&scratch, arena->budget);
         uint64_t *slots = arena_array(&scratch, uint64_t, table->slot_count);
         status result = slots == NULL ? error_memory(err) : STATUS_OK;
         if (result == STATUS_OK) {
-            found = match_twins(&table->rows, set, slots, table->slot_count, twins);
+            found = match_duplicates(&table->rows, set, slots, table->slot_count, duplicates);
         }
         arena_done(&scratch);
         TRY(result);
     }
     if (found) {
-        *out_twins = twins;
+        *out_duplicates = duplicates;
     } else {
         arena_release(arena, mark);
     }
     return STATUS_OK;
 }
 
-status side_table_find_twins(struct side_table *table, const struct twin_set *sets,
-                             uint32_t set_count, struct arena *arena, struct error *err)
+status build_side_find_duplicates(struct build_side *table, const struct duplicate_set *sets,
+                                  uint32_t set_count, struct arena *arena, struct error *err)
 {
-    const uint32_t **twins = arena_array(arena, const uint32_t *, (size_t)set_count + 1);
-    if (twins == NULL) return error_memory(err);
+    const uint32_t **duplicates = arena_array(arena, const uint32_t *, (size_t)set_count + 1);
+    if (duplicates == NULL) return error_memory(err);
     for (uint32_t i = 0; i < set_count; i++) {
-        TRY(find_twins(table, &sets[i], arena, &twins[i], err));
+        TRY(find_duplicates(table, &sets[i], arena, &duplicates[i], err));
     }
-    table->twins = twins;
+    table->duplicates = duplicates;
     return STATUS_OK;
 }
 
 /* ---- finding ---- */
 
-static uint32_t find_hash(const struct side_table *table, uint64_t hash)
+static uint32_t find_hash(const struct build_side *table, uint64_t hash)
 {
     size_t mask = table->slot_count - 1;
     for (size_t place = hash & mask; table->slots[place].tag != 0; place = (place + 1) & mask) {
@@ -387,7 +389,7 @@ static uint32_t find_hash(const struct side_table *table, uint64_t hash)
     return ROW_NONE;
 }
 
-static uint32_t find_key(const struct side_table *table, uint64_t hash, const struct batch *batch,
+static uint32_t find_key(const struct build_side *table, uint64_t hash, const struct batch *batch,
                          const uint32_t *columns, uint32_t row)
 {
     size_t mask = table->slot_count - 1;
@@ -405,7 +407,7 @@ static uint32_t find_key(const struct side_table *table, uint64_t hash, const st
     return ROW_NONE;
 }
 
-uint32_t side_table_find(const struct side_table *table, uint64_t hash, const struct batch *batch,
+uint32_t build_side_find(const struct build_side *table, uint64_t hash, const struct batch *batch,
                          const uint32_t *columns, uint32_t row)
 {
     if (!table->has_words) return find_key(table, hash, batch, columns, row);
@@ -415,18 +417,18 @@ uint32_t side_table_find(const struct side_table *table, uint64_t hash, const st
 
 /* ---- many rows at once ---- */
 
-/* Writes the selected rows whose key is in the sieve; NULLs are not. */
-static uint32_t sift_values(const struct side_table *table, const struct column *keys,
-                            struct selection selection, uint32_t *out_rows)
+/* Writes the selected rows whose key is in the Bloom filter; NULLs are not. */
+static uint32_t filter_values(const struct build_side *table, const struct column *keys,
+                              struct selection selection, uint32_t *out_rows)
 {
-    const struct key_sieve sieve = table->sieve;
+    const struct key_filter bloom = table->bloom;
     uint32_t count = 0;
     for (uint32_t i = 0; i < selection.count; i++) {
         uint32_t row = selection_row(selection, i);
-        uint64_t place = (uint64_t)keys->ints[row] - (uint64_t)sieve.lowest;
-        bool inside = place <= sieve.last;
+        uint64_t place = (uint64_t)keys->ints[row] - (uint64_t)bloom.lowest;
+        bool inside = place <= bloom.last;
         out_rows[count] = row;
-        count += (uint32_t)(bit_get(sieve.bits, inside ? place : 0) & inside);
+        count += (uint32_t)(bit_get(bloom.bits, inside ? place : 0) & inside);
     }
     if (keys->nulls == NULL) return count;
     uint32_t kept = 0;
@@ -438,22 +440,22 @@ static uint32_t sift_values(const struct side_table *table, const struct column 
     return kept;
 }
 
-/* Moves those of the rows from `first` to `end` that are in the sieve to place `count` and behind;
- * returns how many there are then. */
-static uint32_t sift_some(const struct side_table *table, struct side_probe *probe, uint32_t first,
-                          uint32_t end, uint32_t count)
+/* Moves those of the rows from `first` to `end` that are in the Bloom filter to place `count` and
+ * behind; returns how many there are then. */
+static uint32_t filter_some(const struct build_side *table, struct build_probe *probe,
+                            uint32_t first, uint32_t end, uint32_t count)
 {
-    const struct key_sieve sieve = table->sieve;
+    const struct key_filter bloom = table->bloom;
     for (uint32_t i = first; i < end; i++) {
         uint64_t hash = probe->hashes[i];
         probe->rows[count] = probe->rows[i];
         probe->hashes[count] = hash;
-        count += (uint32_t)hash_get(&sieve, hash);
+        count += (uint32_t)hash_get(&bloom, hash);
     }
     return count;
 }
 
-static void drop_nulls(const struct column *keys, struct side_probe *probe)
+static void drop_nulls(const struct column *keys, struct build_probe *probe)
 {
     if (keys->nulls == NULL) return;
     uint32_t count = 0;
@@ -464,12 +466,12 @@ static void drop_nulls(const struct column *keys, struct side_probe *probe)
     probe->count = count;
 }
 
-/* A sieve that nearly all rows get through costs as much as it could spare. */
-static uint32_t sift_hashes(const struct side_table *table, struct side_probe *probe)
+/* A Bloom filter that nearly all rows get through costs as much as it could spare. */
+static uint32_t filter_hashes(const struct build_side *table, struct build_probe *probe)
 {
-    uint32_t trial = probe->count < SIFT_TRIAL_ROWS ? probe->count : SIFT_TRIAL_ROWS;
-    uint32_t count = sift_some(table, probe, 0, trial, 0);
-    if (count < SIFT_TRIAL_LEFT) return sift_some(table, probe, trial, probe->count, count);
+    uint32_t trial = probe->count < FILTER_TRIAL_ROWS ? probe->count : FILTER_TRIAL_ROWS;
+    uint32_t count = filter_some(table, probe, 0, trial, 0);
+    if (count < FILTER_TRIAL_LEFT) return filter_some(table, probe, trial, probe->count, count);
     uint32_t rest = probe->count - trial;
     memmove(probe->rows + count, probe->rows + trial, rest * sizeof *probe->rows);
     memmove(probe->hashes + count, probe->hashes + trial, rest * sizeof *probe->hashes);
@@ -477,7 +479,7 @@ static uint32_t sift_hashes(const struct side_table *table, struct side_probe *p
 }
 
 /* The row that a hash's first slot names, if it is not another hash's. */
-static uint32_t first_candidate(const struct side_table *table, uint64_t hash)
+static uint32_t first_candidate(const struct build_side *table, uint64_t hash)
 {
     uint64_t tag = table->slots[hash & (table->slot_count - 1)].tag;
     return tag != 0 && tag >> 32 == hash >> 32 ? (uint32_t)tag - 1 : ROW_NONE;
@@ -485,7 +487,7 @@ static uint32_t first_candidate(const struct side_table *table, uint64_t hash)
 
 /* A large table is far away: keys are asked for some rows ahead, their bytes a little later, so
  * that the ways overlap. */
-ALWAYS_INLINE void ask_ahead(const struct side_table *table, const struct side_probe *probe,
+ALWAYS_INLINE void ask_ahead(const struct build_side *table, const struct build_probe *probe,
                              uint32_t i)
 {
     if (i + 2 * PROBE_AHEAD >= probe->count) return;
@@ -501,8 +503,8 @@ ALWAYS_INLINE void ask_ahead(const struct side_table *table, const struct side_p
 }
 
 /* Looks up the probe's rows. */
-static void find_all(const struct side_table *table, const struct batch *batch,
-                     const uint32_t *columns, struct side_probe *probe)
+static void find_all(const struct build_side *table, const struct batch *batch,
+                     const uint32_t *columns, struct build_probe *probe)
 {
     size_t mask = table->slot_count - 1;
     bool is_far = table->slot_count > FAR_SLOTS;
@@ -522,11 +524,11 @@ static void find_all(const struct side_table *table, const struct batch *batch,
     }
 }
 
-void side_table_probe_all(const struct side_table *table, const struct batch *batch,
+void build_side_probe_all(const struct build_side *table, const struct batch *batch,
                           const uint32_t *columns, struct selection selection,
-                          struct side_probe *out)
+                          struct build_probe *out)
 {
-    ASSERT(selection.count <= SIDE_PROBE_ROWS);
+    ASSERT(selection.count <= BUILD_PROBE_ROWS);
     for (uint32_t i = 0; i < selection.count; i++) {
         out->rows[i] = selection_row(selection, i);
     }
@@ -535,27 +537,27 @@ void side_table_probe_all(const struct side_table *table, const struct batch *ba
     find_all(table, batch, columns, out);
 }
 
-void side_table_sift(const struct side_table *table, const struct batch *batch,
-                     const uint32_t *columns, struct selection selection, struct side_probe *out)
+void build_side_filter(const struct build_side *table, const struct batch *batch,
+                       const uint32_t *columns, struct selection selection, struct build_probe *out)
 {
-    ASSERT(selection.count <= SIDE_PROBE_ROWS);
-    if (table->sieve.by_value) {
-        out->count = sift_values(table, &batch->columns[columns[0]], selection, out->rows);
+    ASSERT(selection.count <= BUILD_PROBE_ROWS);
+    if (table->bloom.by_value) {
+        out->count = filter_values(table, &batch->columns[columns[0]], selection, out->rows);
         return;
     }
     for (uint32_t i = 0; i < selection.count; i++) {
         out->rows[i] = selection_row(selection, i);
     }
     hash_keys(table, batch, columns, selection, out->hashes);
-    out->count = sift_some(table, out, 0, selection.count, 0);
+    out->count = filter_some(table, out, 0, selection.count, 0);
 }
 
-void side_table_probe(const struct side_table *table, const struct batch *batch,
-                      const uint32_t *columns, struct selection selection, struct side_probe *out)
+void build_side_probe(const struct build_side *table, const struct batch *batch,
+                      const uint32_t *columns, struct selection selection, struct build_probe *out)
 {
-    ASSERT(selection.count <= SIDE_PROBE_ROWS);
-    if (table->sieve.by_value) {
-        out->count = sift_values(table, &batch->columns[columns[0]], selection, out->rows);
+    ASSERT(selection.count <= BUILD_PROBE_ROWS);
+    if (table->bloom.by_value) {
+        out->count = filter_values(table, &batch->columns[columns[0]], selection, out->rows);
         hash_keys(table, batch, columns, (struct selection){out->rows, out->count}, out->hashes);
     } else {
         for (uint32_t i = 0; i < selection.count; i++) {
@@ -564,11 +566,11 @@ void side_table_probe(const struct side_table *table, const struct batch *batch,
         out->count = selection.count;
         hash_keys(table, batch, columns, selection, out->hashes);
         if (table->slots == NULL) {
-            out->count = sift_some(table, out, 0, selection.count, 0);
+            out->count = filter_some(table, out, 0, selection.count, 0);
             drop_nulls(&batch->columns[columns[0]], out);
             return;
         }
-        out->count = sift_hashes(table, out);
+        out->count = filter_hashes(table, out);
     }
     find_all(table, batch, columns, out);
     uint32_t count = 0;

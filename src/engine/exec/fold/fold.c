@@ -80,8 +80,8 @@ void fold_shard_destroy(struct fold_shard *shard)
     if (shard == NULL) return;
     group_table_destroy(shard->groups);
     ranker_destroy(shard->ranker);
-    kept_rows_done(&shard->kept[0]);
-    kept_rows_done(&shard->kept[1]);
+    row_store_done(&shard->kept[0]);
+    row_store_done(&shard->kept[1]);
     buf_done(&shard->pairs[0]);
     buf_done(&shard->pairs[1]);
     fold_spill_done(shard);
@@ -117,7 +117,7 @@ status fold_shard_apply(struct fold_shard *shard, struct batch_identity identity
         TRY(merge_batch(shard, bytes, &rows, err));
     } else {
         bool right = fold->kind == FOLD_JOIN && identity.input == 1;
-        TRY(kept_rows_add(&shard->kept[right], identity, bytes, &rows, err));
+        TRY(row_store_add(&shard->kept[right], identity, bytes, &rows, err));
         if (fold_must_spill(shard, 0)) TRY(fold_spill_state(shard, err));
     }
     shard->counts.rows_in += rows;
@@ -144,8 +144,8 @@ static status finish_sort(struct fold_shard *shard, struct error *err)
 }
 
 /* False when they don't find room. */
-static bool add_pairs(struct fold_shard *shard, const struct side_table *table,
-                      const struct side_probe *probe)
+static bool add_pairs(struct fold_shard *shard, const struct build_side *table,
+                      const struct build_probe *probe)
 {
     struct buf *lefts = &shard->pairs[0];
     struct buf *rights = &shard->pairs[1];
@@ -163,22 +163,22 @@ static bool add_pairs(struct fold_shard *shard, const struct side_table *table,
 }
 
 /* All pairs of rows, by the left one; false when they don't find room. */
-static bool find_pairs(struct fold_shard *shard, const struct side_table *table)
+static bool find_pairs(struct fold_shard *shard, const struct build_side *table)
 {
-    struct side_probe probe;
-    uint32_t rows[SIDE_PROBE_ROWS];
+    struct build_probe probe;
+    uint32_t rows[BUILD_PROBE_ROWS];
     uint32_t count;
     for (uint32_t first = 0; first < shard->rows.row_count; first += count) {
         count = shard->rows.row_count - first;
-        if (count > SIDE_PROBE_ROWS) count = SIDE_PROBE_ROWS;
+        if (count > BUILD_PROBE_ROWS) count = BUILD_PROBE_ROWS;
         for (uint32_t i = 0; i < count; i++) {
             rows[i] = first + i;
         }
         struct selection selection = {rows, count};
         if (shard->fold->inner) {
-            side_table_probe(table, &shard->rows, table->key_columns, selection, &probe);
+            build_side_probe(table, &shard->rows, table->key_columns, selection, &probe);
         } else {
-            side_table_probe_all(table, &shard->rows, table->key_columns, selection, &probe);
+            build_side_probe_all(table, &shard->rows, table->key_columns, selection, &probe);
         }
         if (!add_pairs(shard, table, &probe)) return false;
     }
@@ -188,9 +188,9 @@ static bool find_pairs(struct fold_shard *shard, const struct side_table *table)
 /* Rows of the left side in their order, each with its partners in theirs. */
 static status finish_join(struct fold_shard *shard, struct error *err)
 {
-    struct side_table table;
-    TRY(kept_rows_read(&shard->kept[1], &shard->right, err));
-    TRY(side_table_build(&table, shard->right, shard->fold->key_count, &shard->scratch, err));
+    struct build_side table;
+    TRY(row_store_read(&shard->kept[1], &shard->right, err));
+    TRY(build_side_build(&table, shard->right, shard->fold->key_count, &shard->scratch, err));
     if (find_pairs(shard, &table)) {
         shard->order = (const uint32_t *)(const void *)shard->pairs[0].bytes;
         shard->right_order = (const uint32_t *)(const void *)shard->pairs[1].bytes;
@@ -225,8 +225,8 @@ static void apply_window(struct fold_shard *shard)
 /* What finishing in memory takes for a while, about. */
 static size_t finish_need(const struct fold_shard *shard)
 {
-    const struct kept_rows *left = &shard->kept[0];
-    const struct kept_rows *right = &shard->kept[1];
+    const struct row_store *left = &shard->kept[0];
+    const struct row_store *right = &shard->kept[1];
     switch (shard->fold->kind) {
     case FOLD_AGGREGATE:
         return group_table_order_need(shard->groups);
@@ -256,7 +256,7 @@ static status finish_in_memory(struct fold_shard *shard, struct error *err)
     if (fold->kind == FOLD_RANK) {
         TRY(ranker_finish(shard->ranker, &shard->rows, err));
     } else {
-        TRY(kept_rows_read(&shard->kept[0], &shard->rows, err));
+        TRY(row_store_read(&shard->kept[0], &shard->rows, err));
     }
     shard->count = shard->rows.row_count;
     if (fold->kind == FOLD_SORT) TRY(finish_sort(shard, err));
@@ -269,9 +269,9 @@ status fold_shard_finish(struct fold_shard *shard, struct error *err)
     const struct fold *fold = shard->fold;
     arena_done(&shard->scratch);
     bool fits = !shard->spill.spilled && fold_fits(shard, finish_need(shard));
-    /* A side table must be in memory; its batches need not be while it is made. */
-    if (fold->is_side && !fits) TRY(fold_spill_state(shard, err));
-    if (fold->is_side || fits) {
+    /* A build side must be in memory; its batches need not be while it is made. */
+    if (fold->is_build_side && !fits) TRY(fold_spill_state(shard, err));
+    if (fold->is_build_side || fits) {
         TRY(finish_in_memory(shard, err));
     } else {
         TRY(fold_spill_finish(shard, err));
@@ -285,14 +285,14 @@ status fold_shard_finish(struct fold_shard *shard, struct error *err)
     if (fold->is_scalar && shard->spill.finished && shard->count == 1) {
         return fold_spill_scalar(shard, err);
     }
-    if (!fold->is_side) return STATUS_OK;
+    if (!fold->is_build_side) return STATUS_OK;
     ASSERT(fold->kind == FOLD_COLLECT && shard->first == 0);
-    if (fold->is_sieve) {
-        return side_table_build_sieve(&shard->side, shard->rows, &shard->arena, err);
+    if (fold->is_bloom) {
+        return build_side_build_filter(&shard->side, shard->rows, &shard->arena, err);
     }
-    TRY(side_table_build(&shard->side, shard->rows, fold->side_keys, &shard->arena, err));
-    return side_table_find_twins(&shard->side, fold->twin_sets, fold->twin_set_count, &shard->arena,
-                                 err);
+    TRY(build_side_build(&shard->side, shard->rows, fold->side_keys, &shard->arena, err));
+    return build_side_find_duplicates(&shard->side, fold->duplicate_sets, fold->duplicate_set_count,
+                                      &shard->arena, err);
 }
 
 /* ---- emitting ---- */
@@ -354,9 +354,9 @@ status fold_shard_emit(const struct fold_shard *shard, struct fold_sink *sink, s
     return result;
 }
 
-const struct side_table *fold_shard_side(const struct fold_shard *shard)
+const struct build_side *fold_shard_build_side(const struct fold_shard *shard)
 {
-    ASSERT(shard->fold->is_side);
+    ASSERT(shard->fold->is_build_side);
     return &shard->side;
 }
 

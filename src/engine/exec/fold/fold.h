@@ -7,10 +7,10 @@
  * can be emitted any number of times, always the same batches with the same numbers.
  *
  * With a store, a shard goes on in files when the budget's limit comes near; batches and numbers
- * are the same as without. A side table must still fit into memory.
+ * are the same as without. A build side must still fit into memory.
  *
  * Memory: owned, charged to the budget. Threads: one owner at a time; after finish, reading
- * (emit, side table, scalar) may happen from several threads.
+ * (emit, build side, scalar) may happen from several threads.
  */
 #ifndef ENGINE_EXEC_FOLD_FOLD_H
 #define ENGINE_EXEC_FOLD_FOLD_H
@@ -25,10 +25,10 @@
 struct fold_shard;
 struct spill_store;
 
-/* Which batch: the pipeline it came by, the producer's lane, its number there. */
+/* Which batch: the pipeline it came by, the producer's producer, its number there. */
 struct batch_identity {
     uint32_t input;
-    uint32_t lane;
+    uint32_t producer;
     uint64_t number;
 };
 
@@ -63,8 +63,8 @@ struct fold_sink {
 MUST_USE status fold_shard_emit(const struct fold_shard *shard, struct fold_sink *sink,
                                 struct error *err);
 
-/* Of a finished fold that is a side table, or a scalar (no row: NULL). */
-const struct side_table *fold_shard_side(const struct fold_shard *shard);
+/* Of a finished fold that is a build side, or a scalar (no row: NULL). */
+const struct build_side *fold_shard_build_side(const struct fold_shard *shard);
 MUST_USE status fold_shard_scalar(const struct fold_shard *shard, struct value *out_value,
                                   struct error *err);
 

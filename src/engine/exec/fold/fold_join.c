@@ -14,7 +14,7 @@
 
 enum {
     SLICE_ROWS = 1024,
-    RIGHT_ROW_BYTES = 96, /* Of a side table, beside the row. */
+    RIGHT_ROW_BYTES = 96, /* Of a build side, beside the row. */
     DEPTH_MAX = 12
 };
 
@@ -40,10 +40,10 @@ struct join {
 struct join_table {
     struct batch_builder builder;
     struct arena arena;
-    struct side_table table;
+    struct build_side table;
 };
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 static status join_init(struct join *join, struct fold_shard *shard, struct error *err)
 {
@@ -137,7 +137,7 @@ static status table_read(struct join_table *table, const struct fold_shard *shar
                        (struct selection){NULL, cursor->batch.row_count});
     } while (cursor->batch.row_count > 0 && table->builder.row_count < most_rows);
     if (!builder_batch(&table->builder, &rows)) return error_memory(err);
-    return side_table_build(&table->table, rows, shard->fold->key_count, &table->arena, err);
+    return build_side_build(&table->table, rows, shard->fold->key_count, &table->arena, err);
 }
 
 /* The right side is read whole, and the left one passes by. */
@@ -402,10 +402,10 @@ static status finish_join(struct join *join, struct join_part *whole, struct err
 {
     struct fold_shard *shard = join->shard;
     for (uint32_t i = 0; i < 2; i++) {
-        TRY(kept_rows_spill(&shard->kept[i], err));
+        TRY(row_store_spill(&shard->kept[i], err));
     }
-    TRY(kept_rows_list(&shard->kept[0], &whole->left, err));
-    TRY(kept_rows_list(&shard->kept[1], &whole->right, err));
+    TRY(row_store_list(&shard->kept[0], &whole->left, err));
+    TRY(row_store_list(&shard->kept[1], &whole->right, err));
     shard->spill.result.schema = join->output;
     if (table_fits(shard, &whole->right)) {
         return join_whole(join, &whole->left, &whole->right, &shard->spill.result, err);
@@ -425,7 +425,7 @@ status fold_join_finish_spilled(struct fold_shard *shard, struct error *err)
     return result;
 }
 
-status fold_join_write(struct fold_shard *shard, const struct side_table *table, struct error *err)
+status fold_join_write(struct fold_shard *shard, const struct build_side *table, struct error *err)
 {
     struct join join;
     TRY(join_init(&join, shard, err));

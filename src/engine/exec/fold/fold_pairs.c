@@ -60,8 +60,8 @@ static status pairs_add(struct pairs *pairs, const struct batch *left, uint32_t 
 static status find_partners(struct pairs *pairs, const struct batch *left, uint32_t row,
                             uint64_t hash, struct error *err)
 {
-    const struct side_table *table = pairs->passing->table;
-    uint32_t found = side_table_find(table, hash, left, table->key_columns, row);
+    const struct build_side *table = pairs->passing->table;
+    uint32_t found = build_side_find(table, hash, left, table->key_columns, row);
     if (pairs->passing->kind == PASS_PIECE) {
         uint64_t number = pairs->row + row;
         if (found != ROW_NONE) {
@@ -78,7 +78,7 @@ static status find_partners(struct pairs *pairs, const struct batch *left, uint3
 
 static status pass_partners(struct pairs *pairs, const struct batch *left, struct error *err)
 {
-    const struct side_table *table = pairs->passing->table;
+    const struct build_side *table = pairs->passing->table;
     uint32_t rows[SLICE_ROWS];
     uint64_t hashes[SLICE_ROWS];
     for (uint32_t first = 0; first < left->row_count; first += SLICE_ROWS) {

@@ -16,7 +16,7 @@ enum fold_pass {
 
 struct fold_passing {
     enum fold_pass kind;
-    const struct side_table *table;
+    const struct build_side *table;
     uint64_t *noted; /* A bit per row of the left side; not for PASS_WHOLE. */
     struct spill_rows *out;
 };

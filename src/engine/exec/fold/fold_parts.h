@@ -40,7 +40,7 @@ struct fold_spill {
     size_t limit_bytes;        /* Of the job's budget; 0: none. */
     size_t least_bytes;        /* Less is not worth a spill. */
     uint32_t part_count;       /* How many parts, */
-    uint32_t fan;              /* and runs, are in hand at once. */
+    uint32_t fan;              /* and runs, are in flight at once. */
     struct spill_place state;  /* Until the shard is finished. */
     struct spill_place rows;   /* Of the finished shard. */
     bool spilled;
@@ -57,7 +57,7 @@ struct fold_shard {
     size_t held_empty;           /* What it counts when there are none. */
     struct group_table *groups;  /* FOLD_AGGREGATE */
     struct ranker *ranker;       /* FOLD_RANK */
-    struct kept_rows kept[2];    /* Others; the second is FOLD_JOIN's right side. */
+    struct row_store kept[2];    /* Others; the second is FOLD_JOIN's right side. */
     struct arena arena;          /* Of the finished state. */
     struct arena scratch;        /* Of one apply. */
     struct batch rows;           /* Finished: what is emitted, */
@@ -67,7 +67,7 @@ struct fold_shard {
     struct buf pairs[2];         /* FOLD_JOIN: what both orders lie in. */
     uint64_t first;              /* The part of the order that is emitted. */
     uint64_t count;
-    struct side_table side;
+    struct build_side side;
     struct fold_counts counts;
     struct fold_spill spill;
 };
@@ -122,7 +122,7 @@ MUST_USE status fold_runs_finish(struct fold_shard *shard, struct error *err);
 /* Of inputs that are spilled, or are now. */
 MUST_USE status fold_join_finish_spilled(struct fold_shard *shard, struct error *err);
 /* Writes the pairs of shard->rows and a table of the right side to spill.result. */
-MUST_USE status fold_join_write(struct fold_shard *shard, const struct side_table *table,
+MUST_USE status fold_join_write(struct fold_shard *shard, const struct build_side *table,
                                 struct error *err);
 
 #endif

@@ -34,7 +34,7 @@ static status write_run(struct fold_shard *shard, const struct batch *batch,
 /* How many encoded bytes can be sorted in half of the room there is. */
 static size_t run_bytes(const struct fold_shard *shard)
 {
-    const struct kept_rows *kept = &shard->kept[0];
+    const struct row_store *kept = &shard->kept[0];
     uint64_t row_bytes = kept->byte_count / kept->row_count + 1;
     uint64_t more_bytes = sizeof(uint32_t) + 2 * sizeof(struct radix_item);
     for (uint32_t i = 0; i < kept->schema.count; i++) {
@@ -49,7 +49,7 @@ static status sort_run(struct fold_shard *shard, struct error *err)
 {
     const struct ranking *ranking = shard->fold->ranking;
     struct batch batch;
-    TRY(kept_rows_take(&shard->kept[0], run_bytes(shard), &batch, err));
+    TRY(row_store_take(&shard->kept[0], run_bytes(shard), &batch, err));
     arena_reset(&shard->scratch);
     uint32_t *rows = arena_array(&shard->scratch, uint32_t, (size_t)batch.row_count + 1);
     if (rows == NULL) return error_memory(err);
@@ -69,15 +69,15 @@ static status sort_runs(struct fold_shard *shard, struct error *err)
     while (shard->kept[0].count > 0 && result == STATUS_OK) {
         result = sort_run(shard, err);
     }
-    kept_rows_trim(&shard->kept[0]);
+    row_store_trim(&shard->kept[0]);
     arena_done(&shard->scratch);
     return result;
 }
 
 status fold_sort_spill(struct fold_shard *shard, struct error *err)
 {
-    struct kept_rows *kept = &shard->kept[0];
-    if (kept->held_bytes < shard->spill.limit_bytes / RUN_SHARE) return kept_rows_spill(kept, err);
+    struct row_store *kept = &shard->kept[0];
+    if (kept->held_bytes < shard->spill.limit_bytes / RUN_SHARE) return row_store_spill(kept, err);
     return sort_runs(shard, err);
 }
 

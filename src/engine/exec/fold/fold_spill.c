@@ -26,17 +26,17 @@ void fold_spill_init(struct fold_shard *shard, struct spill_store *store)
     size_t piece = limit / 2048;
     if (piece < PIECE_BYTES_MIN) piece = PIECE_BYTES_MIN;
     if (piece > PIECE_BYTES_MAX) piece = PIECE_BYTES_MAX;
-    /* A piece in hand takes up to three times its size: as bytes, as values, grown too far. */
+    /* A piece in flight takes up to three times its size: as bytes, as values, grown too far. */
     const struct fold *fold = shard->fold;
     size_t columns = (size_t)fold->input.count + fold->right.count;
-    size_t in_hand = limit / 8 / (3 * piece + PIECE_EXTRA_BYTES + columns * COLUMN_EXTRA_BYTES);
-    if (in_hand < 2) in_hand = 2;
+    size_t in_flight = limit / 8 / (3 * piece + PIECE_EXTRA_BYTES + columns * COLUMN_EXTRA_BYTES);
+    if (in_flight < 2) in_flight = 2;
     *spill = (struct fold_spill){
         .store = limit == 0 ? NULL : store,
         .limit_bytes = limit,
         .least_bytes = limit / 1024 > LEAST_BYTES ? limit / 1024 : LEAST_BYTES,
-        .part_count = (uint32_t)(in_hand < SPILL_PARTS ? in_hand : SPILL_PARTS),
-        .fan = (uint32_t)(in_hand < SPILL_FAN ? in_hand : SPILL_FAN),
+        .part_count = (uint32_t)(in_flight < SPILL_PARTS ? in_flight : SPILL_PARTS),
+        .fan = (uint32_t)(in_flight < SPILL_FAN ? in_flight : SPILL_FAN),
         .state = {.store = store, .budget = shard->budget, .piece_bytes = piece},
         .rows = {.store = store, .budget = shard->budget, .piece_bytes = piece},
         .runs = {.budget = shard->budget},
@@ -153,8 +153,8 @@ status fold_spill_state(struct fold_shard *shard, struct error *err)
         break;
     case FOLD_COLLECT:
     case FOLD_JOIN:
-        TRY(kept_rows_spill(&shard->kept[0], err));
-        TRY(kept_rows_spill(&shard->kept[1], err));
+        TRY(row_store_spill(&shard->kept[0], err));
+        TRY(row_store_spill(&shard->kept[1], err));
         break;
     }
     fold_spill_freed(shard, held);
@@ -166,14 +166,14 @@ status fold_spill_state(struct fold_shard *shard, struct error *err)
 static status finish_collect(struct fold_shard *shard, struct error *err)
 {
     struct fold_spill *spill = &shard->spill;
-    TRY(kept_rows_spill(&shard->kept[0], err));
+    TRY(row_store_spill(&shard->kept[0], err));
     spill->result.schema = shard->fold->input;
     /* They lie there already, and stay. */
     spill->rows.written_bytes += spill->state.written_bytes;
     spill->rows.file = spill->state.file;
     spill->state.file = NULL;
     spill->state.written_bytes = 0;
-    return kept_rows_list(&shard->kept[0], &spill->result, err);
+    return row_store_list(&shard->kept[0], &spill->result, err);
 }
 
 void fold_spill_finished(struct fold_shard *shard)
@@ -181,8 +181,8 @@ void fold_spill_finished(struct fold_shard *shard)
     shard->spill.spilled = true;
     shard->spill.finished = true;
     shard->count = shard->spill.result.row_count;
-    kept_rows_done(&shard->kept[0]);
-    kept_rows_done(&shard->kept[1]);
+    row_store_done(&shard->kept[0]);
+    row_store_done(&shard->kept[1]);
     drop_state(&shard->spill);
     fold_spill_freed(shard, 0);
 }
@@ -220,13 +220,13 @@ status fold_spill_emit(const struct fold_shard *shard, struct fold_sink *sink, s
 
 struct scalar_sink {
     struct fold_sink sink;
-    struct kept_rows *kept;
+    struct row_store *kept;
 };
 
 static status accept_scalar(struct fold_sink *sink, uint64_t number, const struct batch *batch,
                             struct error *err)
 {
-    struct kept_rows *kept = ((struct scalar_sink *)sink)->kept;
+    struct row_store *kept = ((struct scalar_sink *)sink)->kept;
     (void)number, (void)err; /* The builder says later whether it failed. */
     builder_append(&kept->builder, batch, (struct selection){NULL, batch->row_count});
     return STATUS_OK;
@@ -234,9 +234,9 @@ static status accept_scalar(struct fold_sink *sink, uint64_t number, const struc
 
 status fold_spill_scalar(struct fold_shard *shard, struct error *err)
 {
-    struct kept_rows *kept = &shard->kept[0];
+    struct row_store *kept = &shard->kept[0];
     ASSERT(shard->count == 1);
-    *kept = (struct kept_rows){.budget = shard->budget, .builder_ready = true};
+    *kept = (struct row_store){.budget = shard->budget, .builder_ready = true};
     if (!builder_init(&kept->builder, shard->fold->input, shard->budget)) return error_memory(err);
     struct scalar_sink scalar = {.sink = {accept_scalar}, .kept = kept};
     TRY(fold_spill_emit(shard, &scalar.sink, err));

@@ -50,11 +50,11 @@ struct group_records {
     bool window_due;          /* To be looked for. */
     uint32_t rows_seen;       /* By which it is looked for first. */
     uint64_t *hashes;         /* GROUP_SLICE_ROWS of them. */
-    struct arena arena;       /* Of the object's life. */
-    struct arena texts;       /* Of the groups' life. */
+    struct arena arena;       /* Of the object's incarnation. */
+    struct arena texts;       /* Of the groups' incarnation. */
 };
 
-/* The first key_count fields are the keys. `*out_state_offset` is where the states begin. */
+/* The first key_count fields are the keys. `*`out_state_offset` is where the states begin. */
 struct group_layout {
     struct schema schema;
     uint32_t key_count;

@@ -1,7 +1,7 @@
 /* group_table.h - groups by key, from one to many millions.
  *
- * Used on both ends of an edge: a map adds rows and gives partial states, a fold merges these and
- * gives results. A group is a record (group_records.h) that holds its keys and states.
+ * Used on both ends of an exchange: a map adds rows and gives partial states, a fold merges these
+ * and gives results. A group is a record (group_records.h) that holds its keys and states.
  *
  * Memory: owned by the table, charged to the budget. Threads: one owner.
  * Failure: STATUS_MEMORY, after which the table may only be destroyed or reset.

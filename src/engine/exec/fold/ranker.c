@@ -1,8 +1,8 @@
 /* ranker.c - candidates are gathered and pruned now and then; what cannot win is turned away.
  *
  * After a pruning, a partition that has its k rows has a threshold: the worst of them. A new row
- * must beat it to become a candidate. So most rows cost one hash look-up and one comparison, and
- * sorting happens on a few hundred candidates at a time.
+ * must heartbeat it to become a candidate. So most rows cost one hash look-up and one comparison,
+ * and sorting happens on a few hundred candidates at a time.
  *
  * Without partitions a gate stands before all that: it goes by the first key alone.
  */
@@ -39,7 +39,7 @@ struct ranker {
     size_t threshold_count; /* A power of two, or 0. */
     bool has_gate;
     struct rank_gate gate;
-    struct arena arena; /* Of the ranker's life. */
+    struct arena arena; /* Of the ranker's incarnation. */
     struct arena scratch;
     struct arena prune_arena; /* Thresholds: until the next pruning. */
 };

@@ -1,6 +1,6 @@
 /* ranker.h - the best rows of each partition, without sorting the rest.
  *
- * Used on both ends of an edge, like group_table.h. The order is total over all columns, so the
+ * Used on both ends of an exchange, like group_table.h. The order is total over all columns, so the
  * outcome is a function of the set of rows offered.
  *
  * Memory: owned, charged to the budget. Threads: one owner.

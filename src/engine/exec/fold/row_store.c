@@ -8,37 +8,37 @@
 
 static int compare_identities(const void *a, const void *b)
 {
-    const struct batch_identity *left = &((const struct kept_batch *)a)->identity;
-    const struct batch_identity *right = &((const struct kept_batch *)b)->identity;
+    const struct batch_identity *left = &((const struct stored_batch *)a)->identity;
+    const struct batch_identity *right = &((const struct stored_batch *)b)->identity;
     if (left->input != right->input) return left->input < right->input ? -1 : 1;
-    if (left->lane != right->lane) return left->lane < right->lane ? -1 : 1;
+    if (left->producer != right->producer) return left->producer < right->producer ? -1 : 1;
     return (left->number > right->number) - (left->number < right->number);
 }
 
-static void sort_batches(struct kept_rows *kept)
+static void sort_batches(struct row_store *kept)
 {
     if (kept->count < 2) return;
     qsort(kept->batches, kept->count, sizeof *kept->batches, compare_identities);
 }
 
-static bool is_spilled(const struct kept_batch *batch)
+static bool is_spilled(const struct stored_batch *batch)
 {
     return batch->extent.size > 0;
 }
 
-static size_t batch_bytes(const struct kept_batch *batch)
+static size_t batch_bytes(const struct stored_batch *batch)
 {
     return is_spilled(batch) ? batch->extent.size : batch->bytes.capacity;
 }
 
-static void free_bytes(struct kept_rows *kept, struct kept_batch *batch)
+static void free_bytes(struct row_store *kept, struct stored_batch *batch)
 {
     if (!is_spilled(batch)) kept->held_bytes -= batch->bytes.capacity;
     buf_done(&batch->bytes);
 }
 
 /* A batch with enough rows before it can't matter any more: what comes later only adds to them. */
-static void forget_the_rest(struct kept_rows *kept)
+static void forget_the_rest(struct row_store *kept)
 {
     sort_batches(kept);
     uint64_t before = 0;
@@ -56,7 +56,7 @@ static void forget_the_rest(struct kept_rows *kept)
     kept->row_count = before;
 }
 
-status kept_rows_add(struct kept_rows *kept, struct batch_identity identity, struct buf *bytes,
+status row_store_add(struct row_store *kept, struct batch_identity identity, struct buf *bytes,
                      uint64_t *out_rows, struct error *err)
 {
     struct arena arena;
@@ -70,14 +70,14 @@ status kept_rows_add(struct kept_rows *kept, struct batch_identity identity, str
     if (batch.row_count == 0) return STATUS_OK;
     if (kept->count == kept->capacity) {
         size_t grown = kept->capacity == 0 ? 16 : kept->capacity * 2;
-        struct kept_batch *batches = memory_resize(
+        struct stored_batch *batches = memory_resize(
             kept->budget, kept->batches, kept->capacity * sizeof *batches, grown * sizeof *batches);
         if (batches == NULL) return error_memory(err);
         kept->batches = batches;
         kept->capacity = grown;
     }
     kept->batches[kept->count++] =
-        (struct kept_batch){.identity = identity, .row_count = batch.row_count, .bytes = *bytes};
+        (struct stored_batch){.identity = identity, .row_count = batch.row_count, .bytes = *bytes};
     kept->row_count += batch.row_count;
     kept->byte_count += bytes->capacity;
     kept->held_bytes += bytes->capacity;
@@ -86,10 +86,10 @@ status kept_rows_add(struct kept_rows *kept, struct batch_identity identity, str
     return STATUS_OK;
 }
 
-status kept_rows_spill(struct kept_rows *kept, struct error *err)
+status row_store_spill(struct row_store *kept, struct error *err)
 {
     for (size_t i = 0; i < kept->count; i++) {
-        struct kept_batch *batch = &kept->batches[i];
+        struct stored_batch *batch = &kept->batches[i];
         if (is_spilled(batch)) continue;
         struct spill_extent extent;
         TRY(spill_place_write(kept->place, &batch->bytes, (uint32_t)batch->row_count, &extent,
@@ -103,7 +103,7 @@ status kept_rows_spill(struct kept_rows *kept, struct error *err)
 }
 
 /* Moves the rows of the batches from `first` on into the builder. */
-static status read_batches(struct kept_rows *kept, size_t first, struct batch *out_batch,
+static status read_batches(struct row_store *kept, size_t first, struct batch *out_batch,
                            struct error *err)
 {
     if (!kept->builder_ready) {
@@ -115,7 +115,7 @@ static status read_batches(struct kept_rows *kept, size_t first, struct batch *o
     arena_init(&arena, kept->budget);
     status result = STATUS_OK;
     for (size_t i = first; i < kept->count && result == STATUS_OK; i++) {
-        struct kept_batch *from = &kept->batches[i];
+        struct stored_batch *from = &kept->batches[i];
         struct buf *bytes = is_spilled(from) ? &read : &from->bytes;
         struct batch batch;
         if (is_spilled(from)) result = spill_read(kept->place->file, from->extent, &read, err);
@@ -126,7 +126,7 @@ static status read_batches(struct kept_rows *kept, size_t first, struct batch *o
         kept->byte_count -= batch_bytes(from);
         kept->row_count -= from->row_count;
         free_bytes(kept, from);
-        *from = (struct kept_batch){0};
+        *from = (struct stored_batch){0};
         arena_reset(&arena);
     }
     arena_done(&arena);
@@ -143,7 +143,7 @@ static status read_batches(struct kept_rows *kept, size_t first, struct batch *o
 }
 
 /* Whether the batches can stay where they are: texts are long, and all other values short. */
-static bool has_plain_texts(const struct kept_rows *kept)
+static bool has_plain_texts(const struct row_store *kept)
 {
     bool has_text = false;
     for (uint32_t i = 0; i < kept->schema.count; i++) {
@@ -156,7 +156,7 @@ static bool has_plain_texts(const struct kept_rows *kept)
 }
 
 /* Rows of one batch behind the `first` that are there. */
-static status view_rows(struct kept_rows *kept, struct column *columns, const struct batch *batch,
+static status view_rows(struct row_store *kept, struct column *columns, const struct batch *batch,
                         uint32_t first, struct error *err)
 {
     for (uint32_t i = 0; i < batch->column_count; i++) {
@@ -173,7 +173,7 @@ static status view_rows(struct kept_rows *kept, struct column *columns, const st
     return STATUS_OK;
 }
 
-static status view_batches(struct kept_rows *kept, struct batch *out_batch, struct error *err)
+static status view_batches(struct row_store *kept, struct batch *out_batch, struct error *err)
 {
     uint32_t row_count = (uint32_t)kept->row_count;
     arena_init(&kept->view, kept->budget);
@@ -202,14 +202,14 @@ static status view_batches(struct kept_rows *kept, struct batch *out_batch, stru
     return result;
 }
 
-status kept_rows_read(struct kept_rows *kept, struct batch *out_batch, struct error *err)
+status row_store_read(struct row_store *kept, struct batch *out_batch, struct error *err)
 {
     sort_batches(kept);
     if (has_plain_texts(kept)) return view_batches(kept, out_batch, err);
     return read_batches(kept, 0, out_batch, err);
 }
 
-status kept_rows_take(struct kept_rows *kept, size_t byte_count, struct batch *out_batch,
+status row_store_take(struct row_store *kept, size_t byte_count, struct batch *out_batch,
                       struct error *err)
 {
     size_t first = kept->count;
@@ -220,13 +220,13 @@ status kept_rows_take(struct kept_rows *kept, size_t byte_count, struct batch *o
     return read_batches(kept, first, out_batch, err);
 }
 
-void kept_rows_trim(struct kept_rows *kept)
+void row_store_trim(struct row_store *kept)
 {
     if (kept->builder_ready) builder_done(&kept->builder);
     kept->builder_ready = false;
 }
 
-status kept_rows_list(struct kept_rows *kept, struct spill_rows *out, struct error *err)
+status row_store_list(struct row_store *kept, struct spill_rows *out, struct error *err)
 {
     ASSERT(kept->held_bytes == 0);
     sort_batches(kept);
@@ -236,7 +236,7 @@ status kept_rows_list(struct kept_rows *kept, struct spill_rows *out, struct err
     return STATUS_OK;
 }
 
-void kept_rows_done(struct kept_rows *kept)
+void row_store_done(struct row_store *kept)
 {
     for (size_t i = 0; i < kept->count; i++) {
         buf_done(&kept->batches[i].bytes);
@@ -244,5 +244,5 @@ void kept_rows_done(struct kept_rows *kept)
     memory_free(kept->budget, kept->batches, kept->capacity * sizeof *kept->batches);
     if (kept->builder_ready) builder_done(&kept->builder);
     arena_done(&kept->view);
-    *kept = (struct kept_rows){0};
+    *kept = (struct row_store){0};
 }

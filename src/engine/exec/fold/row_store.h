@@ -13,14 +13,14 @@
 #include "engine/exec/fold/fold.h"
 #include "engine/exec/fold/spill_rows.h"
 
-struct kept_batch {
+struct stored_batch {
     struct batch_identity identity;
     uint64_t row_count;
     struct buf bytes;
     struct spill_extent extent; /* Where the bytes are; no size: in memory. */
 };
 
-struct kept_rows {
+struct row_store {
     struct schema schema;
     struct budget *budget;
     struct spill_place *place; /* Borrowed. */
@@ -28,7 +28,7 @@ struct kept_rows {
     uint64_t row_count;        /* Kept so far, */
     size_t byte_count;         /* as so many bytes, */
     size_t held_bytes;         /* of which so many are in memory. */
-    struct kept_batch *batches;
+    struct stored_batch *batches;
     size_t count;
     size_t capacity;
     struct batch_builder builder;
@@ -37,21 +37,21 @@ struct kept_rows {
 };
 
 /* Moves the bytes in after a look at them; *out_rows is how many rows they hold. */
-MUST_USE status kept_rows_add(struct kept_rows *kept, struct batch_identity identity,
+MUST_USE status row_store_add(struct row_store *kept, struct batch_identity identity,
                               struct buf *bytes, uint64_t *out_rows, struct error *err);
 /* Writes what is in memory to the place. */
-MUST_USE status kept_rows_spill(struct kept_rows *kept, struct error *err);
-/* All rows as one batch, by input, lane and number. Valid until kept_rows_done; nothing may be
+MUST_USE status row_store_spill(struct row_store *kept, struct error *err);
+/* All rows as one batch, by input, producer and number. Valid until row_store_done; nothing may be
  * added any more. */
-MUST_USE status kept_rows_read(struct kept_rows *kept, struct batch *out_batch, struct error *err);
+MUST_USE status row_store_read(struct row_store *kept, struct batch *out_batch, struct error *err);
 /* Some of the rows, of about so many bytes, in no order; they are no longer kept. The batch is
  * valid until the next call. */
-MUST_USE status kept_rows_take(struct kept_rows *kept, size_t byte_count, struct batch *out_batch,
+MUST_USE status row_store_take(struct row_store *kept, size_t byte_count, struct batch *out_batch,
                                struct error *err);
-/* Frees what the last kept_rows_take gave. */
-void kept_rows_trim(struct kept_rows *kept);
-/* Appends to `out` where the rows lie, by input, lane and number. All are spilled. */
-MUST_USE status kept_rows_list(struct kept_rows *kept, struct spill_rows *out, struct error *err);
-void kept_rows_done(struct kept_rows *kept);
+/* Frees what the last row_store_take gave. */
+void row_store_trim(struct row_store *kept);
+/* Appends to `out` where the rows lie, by input, producer and number. All are spilled. */
+MUST_USE status row_store_list(struct row_store *kept, struct spill_rows *out, struct error *err);
+void row_store_done(struct row_store *kept);
 
 #endif

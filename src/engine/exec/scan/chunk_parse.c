@@ -132,7 +132,7 @@ static void read_rows(const struct chunk_fields *fields, struct span rows, struc
 }
 
 /* What the fields of a block are taken to have in common. */
-struct shape {
+struct number_shape {
     /* Behind the value: nothing or a CR, and for an INT `.0` before it. */
     uint32_t suffix; /* As the uppermost bytes of 32 bits, */
     uint32_t suffix_mask;
@@ -143,17 +143,19 @@ struct shape {
     uint32_t mixed_run;   /* Others: the last blocks in which each had a place of its own. */
 };
 
-static void shape_set_suffix(struct shape *shape, struct text raw, uint32_t size)
+static void shape_set_suffix(struct number_shape *number_shape, struct text raw, uint32_t size)
 {
-    shape->suffix_size = size;
+    number_shape->suffix_size = size;
     if (size == 0) return;
-    memcpy(&shape->suffix, raw.bytes + raw.size - sizeof shape->suffix, sizeof shape->suffix);
-    shape->suffix_mask = UINT32_MAX << (32 - 8 * size);
-    shape->suffix &= shape->suffix_mask;
+    memcpy(&number_shape->suffix, raw.bytes + raw.size - sizeof number_shape->suffix,
+           sizeof number_shape->suffix);
+    number_shape->suffix_mask = UINT32_MAX << (32 - 8 * size);
+    number_shape->suffix &= number_shape->suffix_mask;
 }
 
 /* The look of a field that is not empty. */
-static struct shape shape_of(const struct chunk_fields *fields, enum type_kind kind, uint32_t row)
+static struct number_shape shape_of(const struct chunk_fields *fields, enum type_kind kind,
+                                    uint32_t row)
 {
     struct text field = chunk_field_raw(fields, row);
     uint32_t end = fields->positions[(size_t)row * fields->stride + 1];
@@ -163,22 +165,22 @@ static struct shape shape_of(const struct chunk_fields *fields, enum type_kind k
     while (point_end > 0 && field.bytes[point_end - 1] != '.') {
         point_end--;
     }
-    struct shape shape = {0};
+    struct number_shape number_shape = {0};
     uint32_t decimals = point_end > 0 ? field.size - point_end : 0;
     if (kind == TYPE_INT) {
         if (decimals == 1 && field.bytes[point_end] == '0') suffix_size += 2;
-        shape.is_long = raw.size - suffix_size > WORD_BYTES;
+        number_shape.is_long = raw.size - suffix_size > WORD_BYTES;
     } else {
-        shape.decimals = decimals < WORD_BYTES ? decimals : 0;
+        number_shape.decimals = decimals < WORD_BYTES ? decimals : 0;
     }
-    shape_set_suffix(&shape, raw, suffix_size);
-    return shape;
+    shape_set_suffix(&number_shape, raw, suffix_size);
+    return number_shape;
 }
 
-static struct shape shape_of_rows(const struct chunk_fields *fields, enum type_kind kind,
-                                  struct span rows)
+static struct number_shape shape_of_rows(const struct chunk_fields *fields, enum type_kind kind,
+                                         struct span rows)
 {
-    struct shape shape = {0};
+    struct number_shape number_shape = {0};
     bool is_found = false;
     bool is_plain = true;
     for (uint32_t row = rows.end; row-- > rows.first;) {
@@ -186,12 +188,12 @@ static struct shape shape_of_rows(const struct chunk_fields *fields, enum type_k
         bool is_empty = field.size == 0;
         if (is_empty || field.bytes[0] == '-') is_plain = false;
         if (!is_empty && !is_found) {
-            shape = shape_of(fields, kind, row);
+            number_shape = shape_of(fields, kind, row);
             is_found = true;
         }
     }
-    shape.is_plain = is_plain && shape.suffix_size == 0;
-    return shape;
+    number_shape.is_plain = is_plain && number_shape.suffix_size == 0;
+    return number_shape;
 }
 
 ALWAYS_INLINE uint64_t load_word(const char *bytes)
@@ -240,13 +242,13 @@ struct block {
 /* The same with the shape's suffix behind every field that is not empty, and perhaps a minus before
  * it. The word of an empty one is `empty`. */
 ALWAYS_INLINE bool load_shaped(const struct chunk_fields *fields, uint32_t first,
-                               const struct shape *shape_in, uint64_t empty, bool is_long,
+                               const struct number_shape *shape_in, uint64_t empty, bool is_long,
                                struct block *block)
 {
     const uint32_t *position = fields->positions + (size_t)first * fields->stride;
     const size_t stride = fields->stride;
     const char *bytes = fields->bytes;
-    const struct shape shape = *shape_in; /* In registers. */
+    const struct number_shape number_shape = *shape_in; /* In registers. */
     uint32_t sizes = 0;
     uint32_t differences = 0;
     uint32_t empty_count = 0;
@@ -258,8 +260,8 @@ ALWAYS_INLINE bool load_shaped(const struct chunk_fields *fields, uint32_t first
         uint32_t kept = is_empty ? 0 : UINT32_MAX;
         uint32_t tail;
         memcpy(&tail, bytes + end - sizeof tail, sizeof tail);
-        differences |= (tail ^ shape.suffix) & shape.suffix_mask & kept;
-        end -= shape.suffix_size;
+        differences |= (tail ^ number_shape.suffix) & number_shape.suffix_mask & kept;
+        end -= number_shape.suffix_size;
         uint64_t is_negative = bytes[start] == '-';
         block->negative.at[i] = -is_negative;
         any_negative |= is_negative;
@@ -286,10 +288,11 @@ ALWAYS_INLINE bool load_shaped(const struct chunk_fields *fields, uint32_t first
 }
 
 /* Not for long ones. `empty` is the word of an empty field. */
-static bool block_load(const struct chunk_fields *fields, uint32_t first, const struct shape *shape,
-                       uint64_t empty, struct block *block)
+static bool block_load(const struct chunk_fields *fields, uint32_t first,
+                       const struct number_shape *number_shape, uint64_t empty, struct block *block)
 {
-    if (!shape->is_plain) return load_shaped(fields, first, shape, empty, false, block);
+    if (!number_shape->is_plain)
+        return load_shaped(fields, first, number_shape, empty, false, block);
     block->empty_count = 0;
     block->has_negative = false;
     return load_plain(fields, first, &block->words);
@@ -305,20 +308,21 @@ static void block_negate(const struct block *block, uint64_t *values)
 }
 
 static bool block_read_ints(const struct chunk_fields *fields, uint32_t first,
-                            const struct shape *shape, struct block *block, int64_t *out_ints)
+                            const struct number_shape *number_shape, struct block *block,
+                            int64_t *out_ints)
 {
     const struct words_point none = {0};
     uint64_t *out = (uint64_t *)out_ints;
     uint64_t heads[WORDS_COUNT];
-    if (shape->is_long) {
-        if (!load_shaped(fields, first, shape, 0, true, block)) return false;
+    if (number_shape->is_long) {
+        if (!load_shaped(fields, first, number_shape, 0, true, block)) return false;
         if (!words_read_point(&block->heads, none, false, heads)) return false;
         if (!words_read_point(&block->words, none, false, out)) return false;
         for (uint32_t i = 0; i < WORDS_COUNT; i++) {
             out[i] += heads[i] * number_powers[WORD_BYTES];
         }
     } else {
-        if (!block_load(fields, first, shape, 0, block)) return false;
+        if (!block_load(fields, first, number_shape, 0, block)) return false;
         if (!words_read_point(&block->words, none, false, out)) return false;
     }
     block_negate(block, out);
@@ -345,18 +349,19 @@ static struct scaling scaling_of(struct type type)
 
 /* Integers, whose decimals are the shape's or, if the block is mixed, its own. */
 static bool block_read_points(const struct chunk_fields *fields, uint32_t first,
-                              struct shape *shape, struct block *block, uint64_t *out)
+                              struct number_shape *number_shape, struct block *block, uint64_t *out)
 {
     enum { MIXED_RUN = 2 }; /* So many, and the next is taken to be mixed as well. */
-    struct words_point point = words_point_at(shape->decimals);
-    bool has_point = shape->decimals > 0;
+    struct words_point point = words_point_at(number_shape->decimals);
+    bool has_point = number_shape->decimals > 0;
     block->is_mixed = false;
-    if (!block_load(fields, first, shape, has_point ? point.expected : 0, block)) return false;
-    if (shape->mixed_run < MIXED_RUN) {
+    if (!block_load(fields, first, number_shape, has_point ? point.expected : 0, block))
+        return false;
+    if (number_shape->mixed_run < MIXED_RUN) {
         bool is_read = has_point ? words_read_point(&block->words, point, true, out)
                                  : words_read_point(&block->words, point, false, out);
         if (LIKELY(is_read)) {
-            shape->mixed_run = 0;
+            number_shape->mixed_run = 0;
             return true;
         }
     }
@@ -367,24 +372,24 @@ static bool block_read_points(const struct chunk_fields *fields, uint32_t first,
     }
     block->is_mixed = differences != 0;
     if (block->is_mixed) {
-        shape->mixed_run += shape->mixed_run < MIXED_RUN;
+        number_shape->mixed_run += number_shape->mixed_run < MIXED_RUN;
     } else {
-        shape->mixed_run = 0;
-        shape->decimals = block->decimals[0];
+        number_shape->mixed_run = 0;
+        number_shape->decimals = block->decimals[0];
     }
     return true;
 }
 
 static bool block_read_decimals(const struct chunk_fields *fields, uint32_t first,
-                                struct shape *shape, const struct scaling *scaling,
+                                struct number_shape *number_shape, const struct scaling *scaling,
                                 struct block *block, int64_t *out_ints)
 {
     uint64_t *out = (uint64_t *)out_ints;
-    if (!block_read_points(fields, first, shape, block, out)) return false;
+    if (!block_read_points(fields, first, number_shape, block, out)) return false;
     bool is_beyond = false;
     if (LIKELY(!block->is_mixed)) {
-        const uint64_t limit = scaling->limits[shape->decimals];
-        const uint64_t factor = scaling->factors[shape->decimals];
+        const uint64_t limit = scaling->limits[number_shape->decimals];
+        const uint64_t factor = scaling->factors[number_shape->decimals];
         for (uint32_t i = 0; i < WORDS_COUNT; i++) {
             is_beyond |= out[i] >= limit;
             out[i] *= factor;
@@ -400,14 +405,14 @@ static bool block_read_decimals(const struct chunk_fields *fields, uint32_t firs
 }
 
 static bool block_read_doubles(const struct chunk_fields *fields, uint32_t first,
-                               struct shape *shape, struct block *block, double *out)
+                               struct number_shape *number_shape, struct block *block, double *out)
 {
     uint64_t values[WORDS_COUNT];
-    if (!block_read_points(fields, first, shape, block, values)) return false;
+    if (!block_read_points(fields, first, number_shape, block, values)) return false;
     block_negate(block, values);
     /* Both operands are exact, so the quotient is rounded once. */
     for (uint32_t i = 0; i < WORDS_COUNT; i++) {
-        uint32_t decimals = block->is_mixed ? block->decimals[i] : shape->decimals;
+        uint32_t decimals = block->is_mixed ? block->decimals[i] : number_shape->decimals;
         out[i] = (double)(int64_t)values[i] / number_double_powers[decimals];
     }
     return true;
@@ -438,15 +443,15 @@ static bool last_date_set(struct last_date *last, const char *bytes)
 
 /* YYYY-MM-DD HH:MM:SS, without a fraction, and with the shape's suffix. */
 static bool block_read_timestamps(const struct chunk_fields *fields, uint32_t first,
-                                  const struct shape *shape, struct last_date *last_date,
-                                  int64_t *out)
+                                  const struct number_shape *number_shape,
+                                  struct last_date *last_date, int64_t *out)
 {
     const uint32_t *position = fields->positions + (size_t)first * fields->stride;
     const size_t stride = fields->stride;
     const char *chunk = fields->bytes;
-    const uint32_t wanted_size = TIMESTAMP_SECONDS_SIZE + shape->suffix_size;
-    const uint32_t suffix = shape->suffix;
-    const uint32_t suffix_mask = shape->suffix_mask;
+    const uint32_t wanted_size = TIMESTAMP_SECONDS_SIZE + number_shape->suffix_size;
+    const uint32_t suffix = number_shape->suffix;
+    const uint32_t suffix_mask = number_shape->suffix_mask;
     struct last_date last = *last_date; /* In registers, whatever is stored to *out. */
     uint64_t excess = 0;
     uint32_t differences = 0;
@@ -474,7 +479,7 @@ static bool block_read_timestamps(const struct chunk_fields *fields, uint32_t fi
 
 /* What is remembered from block to block. */
 struct habits {
-    struct shape shape;
+    struct number_shape number_shape;
     struct scaling scaling;     /* DECIMAL. */
     struct last_date last_date; /* TIMESTAMP. */
 };
@@ -483,24 +488,24 @@ static bool block_read(const struct chunk_fields *fields, uint32_t first, struct
                        struct values *values)
 {
     struct column *column = values->column;
-    struct shape *shape = &habits->shape;
+    struct number_shape *number_shape = &habits->number_shape;
     struct block block;
     block.empty_count = 0;
     bool is_read;
     switch (column->type.kind) {
     case TYPE_INT:
-        is_read = block_read_ints(fields, first, shape, &block, column->ints + first);
+        is_read = block_read_ints(fields, first, number_shape, &block, column->ints + first);
         break;
     case TYPE_DECIMAL:
-        is_read = block_read_decimals(fields, first, shape, &habits->scaling, &block,
+        is_read = block_read_decimals(fields, first, number_shape, &habits->scaling, &block,
                                       column->ints + first);
         break;
     case TYPE_DOUBLE:
-        is_read = block_read_doubles(fields, first, shape, &block, column->doubles + first);
+        is_read = block_read_doubles(fields, first, number_shape, &block, column->doubles + first);
         break;
     default:
-        is_read =
-            block_read_timestamps(fields, first, shape, &habits->last_date, column->ints + first);
+        is_read = block_read_timestamps(fields, first, number_shape, &habits->last_date,
+                                        column->ints + first);
         break;
     }
     if (!is_read) return false;
@@ -537,7 +542,7 @@ static void read_blocks(const struct chunk_fields *fields, struct values *values
     read_rows(fields, (struct span){0, loadable.first}, values);
 
     struct span block = {loadable.first, loadable.first + WORDS_COUNT};
-    if (block.end <= loadable.end) habits.shape = shape_of_rows(fields, type.kind, block);
+    if (block.end <= loadable.end) habits.number_shape = shape_of_rows(fields, type.kind, block);
     uint32_t pause = 0; /* Blocks before the next that is tried. */
     uint32_t next_pause = 0;
     for (; block.end <= loadable.end; block.first += WORDS_COUNT, block.end += WORDS_COUNT) {
@@ -552,7 +557,7 @@ static void read_blocks(const struct chunk_fields *fields, struct values *values
         } else {
             pause--;
         }
-        if (pause == 0) habits.shape = shape_of_rows(fields, type.kind, block);
+        if (pause == 0) habits.number_shape = shape_of_rows(fields, type.kind, block);
     }
     read_rows(fields, (struct span){block.first, fields->count}, values);
 }

@@ -18,7 +18,7 @@
 #include "engine/exec/scan/chunk_parse.h"
 
 enum {
-    /* A selection of at least one row in so many makes all kept rows be loaded. */
+    /* A selection of at least one row in so many makes all row store be loaded. */
     LOAD_ALL_FRACTION = 4,
 };
 
@@ -47,7 +47,7 @@ struct chunk_scan {
     size_t piece_end;
     uint64_t lines_before; /* The current piece. */
     uint32_t error_offset;
-    struct chunk_tally tally;
+    struct chunk_counters table_counters;
 
     struct column *columns; /* The current batch's, rows first_row .. first_row + row_count - 1. */
     struct scan_column *states;
@@ -103,15 +103,15 @@ static bool scan_alloc(struct chunk_scan *scan, const bool *used)
     scan->used = arena_array(arena, bool, count);
     scan->columns = arena_array(arena, struct column, count);
     scan->states = arena_array(arena, struct scan_column, count);
-    scan->tally.nulled = arena_array(arena, struct drop_count, count);
-    scan->tally.dropped =
-        arena_calloc(arena, count, sizeof *scan->tally.dropped, alignof(struct drop_count));
+    scan->table_counters.nulled = arena_array(arena, struct drop_count, count);
+    scan->table_counters.dropped = arena_calloc(arena, count, sizeof *scan->table_counters.dropped,
+                                                alignof(struct drop_count));
     scan->failed = arena_array(arena, uint32_t, CHUNK_SCAN_ROWS + 1);
     scan->rows = arena_array(arena, uint32_t, CHUNK_SCAN_ROWS);
     scan->dropped = arena_array(arena, uint8_t, CHUNK_SCAN_ROWS);
     if (scan->used == NULL || scan->columns == NULL || scan->states == NULL ||
-        scan->tally.nulled == NULL || scan->tally.dropped == NULL || scan->failed == NULL ||
-        scan->rows == NULL || scan->dropped == NULL) {
+        scan->table_counters.nulled == NULL || scan->table_counters.dropped == NULL ||
+        scan->failed == NULL || scan->rows == NULL || scan->dropped == NULL) {
         return false;
     }
     for (uint32_t column = 0; column < count; column++) {
@@ -211,12 +211,13 @@ static void scan_reset(struct chunk_scan *scan)
     scan->kept_count = 0;
     scan->error_offset = 0;
     scan->memory_failed = false;
-    struct chunk_tally *tally = &scan->tally;
-    *tally = (struct chunk_tally){.dropped = tally->dropped, .nulled = tally->nulled};
+    struct chunk_counters *table_counters = &scan->table_counters;
+    *table_counters = (struct chunk_counters){.dropped = table_counters->dropped,
+                                              .nulled = table_counters->nulled};
     for (uint32_t column = 0; column < scan->column_count; column++) {
-        tally->nulled[column] = (struct drop_count){0};
+        table_counters->nulled[column] = (struct drop_count){0};
         for (int reason = 0; reason < DROP_REASON_COUNT; reason++) {
-            tally->dropped[column][reason] = (struct drop_count){0};
+            table_counters->dropped[column][reason] = (struct drop_count){0};
         }
     }
 }
@@ -258,18 +259,18 @@ static status scan_index_piece(struct chunk_scan *scan, struct error *err)
 
 static status scan_begin_piece(struct chunk_scan *scan, struct error *err)
 {
-    struct chunk_tally *tally = &scan->tally;
+    struct chunk_counters *table_counters = &scan->table_counters;
     scan->first_row = 0;
     scan->row_count = 0;
-    scan->lines_before = scan->chunk.lines_before + tally->line_count;
+    scan->lines_before = scan->chunk.lines_before + table_counters->line_count;
     TRY(scan_index_piece(scan, err));
 
     const struct csv_index *index = scan->index;
-    tally->record_count += index->record_count;
-    tally->line_count += index->line_count;
+    table_counters->record_count += index->record_count;
+    table_counters->line_count += index->line_count;
     if (index->left_out_count > 0) {
-        scan_count(scan, &tally->wrong_fields, index->left_out_offset);
-        tally->wrong_fields.count += index->left_out_count - 1;
+        scan_count(scan, &table_counters->wrong_fields, index->left_out_offset);
+        table_counters->wrong_fields.count += index->left_out_count - 1;
     }
     size_t size = scan->piece_end - scan->piece_start;
     return size > scan->field_limit ? scan_check_lengths(scan, err) : STATUS_OK;
@@ -315,7 +316,7 @@ static __attribute__((noinline)) void scan_drop_rows(struct chunk_scan *scan, ui
         if (scan->dropped[row] != 0) continue;
         bool is_empty = chunk_field_is_empty(chunk_field_raw(fields, row));
         enum drop_reason reason = is_empty ? DROP_EMPTY : DROP_UNREADABLE;
-        scan_count_row(scan, &scan->tally.dropped[column][reason], row);
+        scan_count_row(scan, &scan->table_counters.dropped[column][reason], row);
         scan->dropped[row] = 1;
         scan->kept_count--;
     }
@@ -339,7 +340,8 @@ static __attribute__((noinline)) void scan_null_rows(struct chunk_scan *scan, ui
         uint32_t row = scan->failed[i];
         nulls[row] = 1;
         if (chunk_field_is_empty(chunk_field_raw(fields, row))) continue;
-        if (!scan_is_dropped(scan, row)) scan_count_row(scan, &scan->tally.nulled[column], row);
+        if (!scan_is_dropped(scan, row))
+            scan_count_row(scan, &scan->table_counters.nulled[column], row);
     }
 }
 
@@ -379,7 +381,7 @@ static status scan_read_batch(struct chunk_scan *scan, struct error *err)
     for (uint32_t column = 0; column < scan->column_count; column++) {
         if (!scan_field(scan, column)->not_null) TRY(scan_read_column(scan, column, err));
     }
-    scan->tally.kept_count += scan->kept_count;
+    scan->table_counters.kept_count += scan->kept_count;
     return STATUS_OK;
 }
 
@@ -446,14 +448,14 @@ static void scan_load_all(struct chunk_scan *scan, uint32_t column,
 }
 
 /* Even if all that is between the quotes are quotes, half of them are left. */
-static bool is_beyond(struct text raw, uint32_t reach)
+static bool is_beyond(struct text raw, uint32_t prefix)
 {
-    return raw.size > 2 && (raw.size - 2) / 2 > reach;
+    return raw.size > 2 && (raw.size - 2) / 2 > prefix;
 }
 
 static void scan_load_some(struct chunk_scan *scan, uint32_t column,
                            const struct chunk_fields *fields, struct selection selection,
-                           uint32_t reach)
+                           uint32_t prefix)
 {
     struct scan_column *state = &scan->states[column];
     if (state->load_state == LOAD_NONE) memset(state->loaded, 0, scan->row_count);
@@ -462,7 +464,7 @@ static void scan_load_some(struct chunk_scan *scan, uint32_t column,
         ASSERT(row < scan->row_count);
         if (state->loaded[row] != 0) continue;
         struct text raw = chunk_field_raw(fields, row);
-        if (is_beyond(raw, reach)) {
+        if (is_beyond(raw, prefix)) {
             scan->columns[column].texts[row] = raw;
             continue;
         }
@@ -471,8 +473,8 @@ static void scan_load_some(struct chunk_scan *scan, uint32_t column,
     }
 }
 
-status chunk_scan_load(struct chunk_scan *scan, uint32_t column, struct selection selection,
-                       uint32_t reach, struct error *err)
+status chunk_scan_materialize(struct chunk_scan *scan, uint32_t column, struct selection selection,
+                              uint32_t prefix, struct error *err)
 {
     ASSERT(column < scan->column_count);
     struct scan_column *state = &scan->states[column];
@@ -482,19 +484,19 @@ status chunk_scan_load(struct chunk_scan *scan, uint32_t column, struct selectio
     ASSERT(scan->used[column]);
     struct chunk_fields fields = scan_fields(scan, column, scan->first_row, scan->row_count);
     /* Without quotes there is nothing to be spared. */
-    bool is_whole = reach == UINT32_MAX || !fields.has_quotes;
+    bool is_whole = prefix == UINT32_MAX || !fields.has_quotes;
     if (is_whole && (uint64_t)selection.count * LOAD_ALL_FRACTION >= scan->row_count) {
         scan_load_all(scan, column, &fields);
         state->load_state = LOAD_ALL;
     } else {
-        scan_load_some(scan, column, &fields, selection, reach);
+        scan_load_some(scan, column, &fields, selection, prefix);
         state->load_state = LOAD_SOME;
     }
     if (scan->memory_failed) return scan_fail_memory(scan, err);
     return STATUS_OK;
 }
 
-const struct chunk_tally *chunk_scan_tally(const struct chunk_scan *scan)
+const struct chunk_counters *chunk_scan_counters(const struct chunk_scan *scan)
 {
-    return &scan->tally;
+    return &scan->table_counters;
 }

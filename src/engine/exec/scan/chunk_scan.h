@@ -2,7 +2,7 @@
  *
  *     create -> (begin -> (next -> load*)* -> tally)* -> destroy
  *
- * Every record is checked whichever queries run, so that the books do not depend on the question:
+ * Every record is checked whichever queries run, so that the audit do not depend on the question:
  * - A record with the wrong number of fields is left out.
  * - NOT NULL columns are looked at in the order they are declared. The record is dropped under the
  *   first that is empty (`""` as well) or does not read as its type.
@@ -52,7 +52,7 @@ struct drop_count {
     uint64_t first_line; /* Lines before the first such record in its numbered chunk. */
 };
 
-struct chunk_tally {
+struct chunk_counters {
     uint64_t record_count;
     uint64_t kept_count;
     uint64_t line_count; /* LF bytes. */
@@ -63,8 +63,8 @@ struct chunk_tally {
 
 struct chunk_scan;
 
-/* The table is borrowed for the scan's life; it has no columns of list types. used[c]: some query
- * reads the value of table column c. */
+/* The table is borrowed for the scan's incarnation; it has no columns of list types. used[c]: some
+ * query reads the value of table column c. */
 MUST_USE status chunk_scan_create(const struct table *table, const bool *used, uint32_t field_limit,
                                   struct budget *budget, struct chunk_scan **out,
                                   struct error *err);
@@ -84,7 +84,7 @@ uint32_t chunk_scan_error_offset(const struct chunk_scan *scan);
 
 /* The next batch of at most CHUNK_SCAN_ROWS rows: a column per table column, and as selection the
  * records that are kept, at least one. *out_more == false: there was none, and nothing else is set.
- * TEXT columns have no values before chunk_scan_load. */
+ * TEXT columns have no values before chunk_scan_materialize. */
 MUST_USE status chunk_scan_next(struct chunk_scan *scan, struct batch *out_batch,
                                 struct selection *out_selection, bool *out_more, struct error *err);
 
@@ -92,10 +92,11 @@ MUST_USE status chunk_scan_next(struct chunk_scan *scan, struct batch *out_batch
  * current batch; for other types, and for rows that have them already, there is nothing to do. A
  * text of more than `reach` bytes may be another one of more than that. Read batch.columns[column]
  * anew afterwards. */
-MUST_USE status chunk_scan_load(struct chunk_scan *scan, uint32_t column,
-                                struct selection selection, uint32_t reach, struct error *err);
+MUST_USE status chunk_scan_materialize(struct chunk_scan *scan, uint32_t column,
+                                       struct selection selection, uint32_t prefix,
+                                       struct error *err);
 
 /* Complete when next has said that there is no more; valid until the next begin. */
-const struct chunk_tally *chunk_scan_tally(const struct chunk_scan *scan);
+const struct chunk_counters *chunk_scan_counters(const struct chunk_scan *scan);
 
 #endif

@@ -15,27 +15,28 @@
 #include "engine/plan/expr.h"
 
 /* Fills columns of the source's batches when they are first needed. */
-struct column_loader {
-    /* For `reach` see expr_reach. */
-    status (*load)(struct column_loader *loader, uint32_t column, struct selection selection,
-                   uint32_t reach, struct error *err);
+struct materializer {
+    /* For `reach` see expr_prefix. */
+    status (*load)(struct materializer *materializer, uint32_t column, struct selection selection,
+                   uint32_t prefix, struct error *err);
 };
 
-struct column_load {
+struct late_column {
     uint32_t column;
-    uint32_t reach;
+    uint32_t prefix;
 };
 
-struct column_loads {
-    struct column_load *items;
+struct late_columns {
+    struct late_column *items;
     uint32_t count;
 };
 
 /* What the expression reads, of `column_count` columns. */
-MUST_USE status column_loads_of(const struct expr *expr, uint32_t column_count, struct arena *arena,
-                                struct column_loads *out, struct error *err);
+MUST_USE status late_columns_of(const struct expr *expr, uint32_t column_count, struct arena *arena,
+                                struct late_columns *out, struct error *err);
 /* Nothing is to be done when the loader is NULL: all columns are there. */
-MUST_USE status column_loads_run(const struct column_loads *loads, struct column_loader *loader,
-                                 struct selection selection, struct error *err);
+MUST_USE status late_columns_run(const struct late_columns *loads,
+                                 struct materializer *materializer, struct selection selection,
+                                 struct error *err);
 
 #endif

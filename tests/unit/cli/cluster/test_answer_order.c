@@ -68,7 +68,7 @@ static void answers_can_go_out_as_they_end(void **state)
         struct plan plan = answer_plan;
         plan.queries = shown;
         struct output_options options = {.format = OUTPUT_CSV, .directory = folder, .plan = &plan};
-        struct books books = {.balanced = true};
+        struct audit audit = {.balanced = true};
         uint32_t given[ANSWER_QUERIES] = {0};
         uint32_t ended = 0;
         assert_int_equal(output_open(&output, &options, &err), STATUS_OK);
@@ -83,7 +83,7 @@ static void answers_can_go_out_as_they_end(void **state)
             assert_true(text_equal(shown[ended].name, answer_plan.queries[query].name));
             ended++;
         }
-        assert_int_equal(output_finish(&output, &books, &err), STATUS_OK);
+        assert_int_equal(output_finish(&output, &audit, &err), STATUS_OK);
         for (uint32_t query = 0; query < ANSWER_QUERIES; query++) {
             check_file(folder, query);
         }
@@ -107,7 +107,7 @@ static void answers_come_in_any_order_and_go_out_in_theirs(void **state)
         struct answer_order order;
         struct output_options options = {
             .format = OUTPUT_CSV, .directory = folder, .plan = &answer_plan};
-        struct books books = {.balanced = true};
+        struct audit audit = {.balanced = true};
         uint32_t given[ANSWER_QUERIES] = {0};
         assert_int_equal(output_open(&output, &options, &err), STATUS_OK);
         assert_int_equal(answer_order_open(&order, &output, &answer_plan, NULL, &arena, &err),
@@ -118,7 +118,7 @@ static void answers_come_in_any_order_and_go_out_in_theirs(void **state)
             give(&order, query, given[query]++);
             left--;
         }
-        assert_int_equal(output_finish(&output, &books, &err), STATUS_OK);
+        assert_int_equal(output_finish(&output, &audit, &err), STATUS_OK);
         for (uint32_t query = 0; query < ANSWER_QUERIES; query++) {
             check_file(folder, query);
         }

@@ -118,21 +118,22 @@ static void a_node_is_back_when_another_life_is_heard_after_the_kill(void **stat
 {
     (void)state;
     const struct chaos_death death = {.incarnation = 5, .ended_ms = 10000};
-    struct watched seen = {.state = WATCH_UP, .incarnation = 5, .silent_ms = 0};
+    struct monitored seen = {.state = HEALTH_UP, .incarnation = 5, .silent_ms = 0};
     assert_false(chaos_is_reborn(death, &seen, 10050));
     assert_false(chaos_is_reborn(death, &seen, 20000)); /* Somebody counts silence anew. */
-    /* It had been started again just before: that life is over too, though not missed yet. */
-    seen = (struct watched){.state = WATCH_UP, .incarnation = 6, .silent_ms = 200};
+    /* It had been started again just before: that incarnation is over too, though not missed yet.
+     */
+    seen = (struct monitored){.state = HEALTH_UP, .incarnation = 6, .silent_ms = 200};
     assert_false(chaos_is_reborn(death, &seen, 9999));
     assert_false(chaos_is_reborn(death, &seen, 10100));
     seen.silent_ms = 1300;
     assert_false(chaos_is_reborn(death, &seen, 11200));
-    /* The next one beats. */
-    seen = (struct watched){.state = WATCH_UP, .incarnation = 7, .silent_ms = 400};
+    /* The next one heartbeats. */
+    seen = (struct monitored){.state = HEALTH_UP, .incarnation = 7, .silent_ms = 400};
     assert_true(chaos_is_reborn(death, &seen, 12000));
-    seen.state = WATCH_STARTING;
+    seen.state = HEALTH_STARTING;
     assert_false(chaos_is_reborn(death, &seen, 12000));
-    seen = (struct watched){.state = WATCH_UP, .incarnation = 0, .silent_ms = 0};
+    seen = (struct monitored){.state = HEALTH_UP, .incarnation = 0, .silent_ms = 0};
     assert_false(chaos_is_reborn(death, &seen, 12000));
 }
 

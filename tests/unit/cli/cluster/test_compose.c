@@ -15,7 +15,7 @@
 #include "engine/file/file.h"
 #include "cluster/config/cluster_config.h"
 
-static const char *const clusters[] = {"watched", "plain"};
+static const char *const clusters[] = {"monitored", "plain"};
 enum { CLUSTERS = sizeof clusters / sizeof clusters[0] };
 
 static const char *golden_path(const char *cluster, const char *name, struct arena *arena)
@@ -112,7 +112,7 @@ static void a_container_reads_a_file_of_the_same_nodes(void **state)
         assert_string_equal(there.data_dir, "/var/lib/millrace");
         assert_int_equal(here.max_jobs, there.max_jobs);
         assert_int_equal(here.worker_threads, there.worker_threads);
-        assert_int_equal(here.patience_ms, there.patience_ms);
+        assert_int_equal(here.failure_timeout_ms, there.failure_timeout_ms);
         assert_int_equal(here.gateway_count, there.gateway_count);
         for (uint32_t j = 0; j < here.gateway_count; j++) {
             assert_string_equal(here.gateways[j].name, there.gateways[j].name);

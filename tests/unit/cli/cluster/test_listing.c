@@ -50,7 +50,7 @@ static void the_leader_its_term_and_problems_are_shown(void **state)
                              .node_count = 3,
                              .leader = TEXT_LITERAL("m2"),
                              .term = 5,
-                             .watched = true};
+                             .monitored = true};
     listing_nodes(&list, pipe_terminal, &arena, &out);
     assert_true(shows(&out, "led by m2 *, term 5"));
     assert_true(shows(&out, "monitor *"));
@@ -63,7 +63,7 @@ static void the_leader_its_term_and_problems_are_shown(void **state)
     assert_false(shows(&out, "\x1b"));
     buf_done(&out);
     list.leader = (struct text){"", 0};
-    list.watched_ms_ago = 9000;
+    list.monitored_ms_ago = 9000;
     listing_nodes(&list, pipe_terminal, &arena, &out);
     assert_true(shows(&out, "no leader of the monitors for 9.0 s"));
     buf_done(&out);

@@ -1,7 +1,7 @@
 /* test_verify.c - two answers are told equal when they are, and only then.
  *
  * Method: the same rows, cut into batches of every size, must be equal; then one value, one row or
- * one number of the books is changed, at the beginning, in the middle and at the end of an answer
+ * one number of the audit is changed, at the beginning, in the middle and at the end of an answer
  * of several blocks.
  */
 #include "unit/test.h"
@@ -13,7 +13,7 @@
 
 enum { FEW_ROWS = 40, MANY_ROWS = 20000 };
 
-static const struct books balanced = {.balanced = true, .elapsed_seconds = 1};
+static const struct audit balanced = {.balanced = true, .elapsed_seconds = 1};
 
 /* `changed` is a row that says something else; -1: none. */
 static void fill(struct verify *verify, uint32_t query, uint32_t row_count, uint32_t batch_rows,
@@ -40,7 +40,7 @@ static void rows_are_equal_however_they_were_cut(void **state)
         struct verify a;
         struct verify b;
         struct error err;
-        struct books other_history = balanced;
+        struct audit other_history = balanced;
         other_history.elapsed_seconds = 2;
         assert_int_equal(verify_open(&a, &answer_plan, &arena, &err), STATUS_OK);
         assert_int_equal(verify_open(&b, &answer_plan, &arena, &err), STATUS_OK);
@@ -88,16 +88,16 @@ static void any_difference_of_rows_is_found(void **state)
     check_difference(1, 1, 0, "at byte 7");
 }
 
-static void a_difference_of_the_books_is_found(void **state)
+static void a_difference_of_the_audit_is_found(void **state)
 {
     (void)state;
     struct arena arena = {0};
     struct verify rows;
     struct error err;
-    struct book_table tables[2] = {{.name = TEXT_LITERAL("t"), .record_count = 7},
-                                   {.name = TEXT_LITERAL("t"), .record_count = 8}};
-    struct books a = {.balanced = true, .tables = &tables[0], .table_count = 1};
-    struct books b = {.balanced = true, .tables = &tables[1], .table_count = 1};
+    struct audit_table tables[2] = {{.name = TEXT_LITERAL("t"), .record_count = 7},
+                                    {.name = TEXT_LITERAL("t"), .record_count = 8}};
+    struct audit a = {.balanced = true, .tables = &tables[0], .table_count = 1};
+    struct audit b = {.balanced = true, .tables = &tables[1], .table_count = 1};
     assert_int_equal(verify_open(&rows, &answer_plan, &arena, &err), STATUS_OK);
     struct verify_side cluster = {&rows, &a};
     struct verify_side local = {&rows, &b};
@@ -114,7 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_equal_however_they_were_cut),
         cmocka_unit_test(any_difference_of_rows_is_found),
-        cmocka_unit_test(a_difference_of_the_books_is_found),
+        cmocka_unit_test(a_difference_of_the_audit_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,10 +24,10 @@ static void who_is_not_known_is_not_talked_to(void **state)
 {
     struct world *world = begin(state);
     const char *uri = world->uri;
-    char stranger[128];
+    char adversary[128];
     struct bus_amqp_options options = world_options(world, "a", &uri);
-    snprintf(stranger, sizeof stranger, "%s", tls_path("stranger.pem"));
-    options.ca = stranger;
+    snprintf(adversary, sizeof adversary, "%s", tls_path("stranger.pem"));
+    options.ca = adversary;
     expect_refusal(world, &options, "not signed by the CA");
     options.ca = NULL;
     expect_refusal(world, &options, "not signed by the CA");

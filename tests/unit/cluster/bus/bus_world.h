@@ -194,7 +194,7 @@ static uint16_t world_port(void)
 }
 
 /* user:password. */
-static void world_account(const struct world *world, char out[80])
+static void world_counters(const struct world *world, char out[80])
 {
     const char *uri = broker_process_uri(world->process);
     const char *begin = strstr(uri, "://") + 3;
@@ -204,12 +204,12 @@ static void world_account(const struct world *world, char out[80])
 /* A way to the broker of its own, which can be cut and held. */
 static void world_open_way(struct world *world, uint16_t port, const char *scheme, const char *host)
 {
-    char account[80];
+    char counters[80];
     world->proxy = calloc(1, sizeof *world->proxy);
     assert_non_null(world->proxy);
     assert_true(tcp_proxy_open(world->proxy, port));
-    world_account(world, account);
-    snprintf(world->uri, sizeof world->uri, "%s://%s@%s:%u", scheme, account, host,
+    world_counters(world, counters);
+    snprintf(world->uri, sizeof world->uri, "%s://%s@%s:%u", scheme, counters, host,
              world->proxy->port);
 }
 

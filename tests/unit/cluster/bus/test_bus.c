@@ -753,7 +753,7 @@ static void every_queue_is_measured(void **state)
     assert_int_equal(depth_of(a, "inbox.c").consumers, 0);
     assert_int_equal(depth_of(a, "work.0").messages, 0);
     assert_int_equal(depth_of(a, "work.0").consumers, 1);
-    assert_int_equal(depth_of(a, "work.1").messages, 3); /* Two are in hand. */
+    assert_int_equal(depth_of(a, "work.1").messages, 3); /* Two are in flight. */
     assert_int_equal(b->measured_count, 0);
     assert_int_equal(a->disconnected_count, 0);
 }

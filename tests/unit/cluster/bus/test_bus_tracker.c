@@ -1,7 +1,7 @@
 /* test_bus_tracker.c - what is owed to and by the broker is never lost, doubled or put out of
  * order.
  *
- * Method: random operations on the books and on a model that keeps everything in plain arrays and
+ * Method: random operations on the audit and on a model that keeps everything in plain arrays and
  * searches them; after every step both must say the same. The seeds are fixed.
  */
 #include "unit/test.h"

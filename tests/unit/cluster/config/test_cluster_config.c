@@ -93,7 +93,7 @@ static void all_but_nodes_has_defaults(void **state)
     assert_int_equal(config.max_jobs, 8);
     assert_int_equal(config.chunk_size, 4 << 20);
     assert_int_equal(config.window, 32);
-    assert_int_equal(config.side_table_limit, 256 << 20);
+    assert_int_equal(config.broadcast_limit, 256 << 20);
     assert_int_equal(config.max_message, 64 << 20);
     assert_int_equal(config.memory_limit, 0);
     assert_int_equal(config.log_limit, (uint64_t)4 << 30);
@@ -109,9 +109,9 @@ static void all_but_nodes_has_defaults(void **state)
     assert_int_equal(config.worker_threads, 1);
     assert_int_equal(config.gateway_count, 1);
     assert_int_equal(config.monitor_count, 0);
-    assert_int_equal(config.beat_period_ms, 250);
-    assert_int_equal(config.patience_ms, 2000);
-    assert_int_equal(config.hang_timeout_ms, 30000);
+    assert_int_equal(config.heartbeat_period_ms, 250);
+    assert_int_equal(config.failure_timeout_ms, 2000);
+    assert_int_equal(config.stall_timeout_ms, 30000);
     assert_int_equal(config.lease_ms, 2000);
     assert_int_equal(config.start_timeout_ms, 10000);
     assert_int_equal(config.driver, CONFIG_DRIVER_PROCESS);
@@ -147,13 +147,14 @@ static void every_key_is_read(void **state)
         "sentiment_model = my.model\n"
         "broker_certificate = b.pem\nbroker_key = b.key\nhttp_connections_per_address = 3\n"
         "queues = quorum\nwork_queues = 3\nmax_jobs=4\nchunk_size = 64k\nwindow : 7\n"
-        "side_table_limit = 0\nmax_message = 2M\nmemory_limit = 3G\nlog_limit = 5242880\n"
+        "broadcast_limit = 0\nmax_message = 2M\nmemory_limit = 3G\nlog_limit = 5242880\n"
         "client_timeout = 2m\nsync_period = 1s\nnode_timeout = 1500ms\nhttp_body_limit = 1M\n"
         "http_connections = 5\nhttp_timeout = 9\nready_timeout = 10m\nlog_level = debug\n"
         "[gateways]\ng1 = 127.0.0.1:7101\ng-2.x = [::1]:65535\n"
         "[workers]\nalpha = host.example\nbeta = ::1\nthreads = 4\n"
-        "[monitors]\nm1 = localhost:7101\nm2 = 127.0.0.1:7102\nbeat_period = 50ms\n"
-        "patience = 200ms\nhang_timeout = 1m\nlease = 400ms\nstart_timeout = 90\ndriver = command\n"
+        "[monitors]\nm1 = localhost:7101\nm2 = 127.0.0.1:7102\nheartbeat_period = 50ms\n"
+        "failure_timeout = 200ms\nstall_timeout = 1m\nlease = 400ms\nstart_timeout = "
+        "90\ndriver = command\n"
         "start_command = ssh $HOST start $NODE\nkill_command = ssh $HOST kill $NODE\n"
         "pause_command = p\nresume_command = r\ndriver_timeout = 5\ndocker_socket = d.sock");
     assert_string_equal(config.name, "demo");
@@ -178,7 +179,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(config.max_jobs, 4);
     assert_int_equal(config.chunk_size, 65536);
     assert_int_equal(config.window, 7);
-    assert_int_equal(config.side_table_limit, 0);
+    assert_int_equal(config.broadcast_limit, 0);
     assert_int_equal(config.max_message, 2 << 20);
     assert_int_equal(config.memory_limit, (uint64_t)3 << 30);
     assert_int_equal(config.log_limit, 5 << 20);
@@ -201,9 +202,9 @@ static void every_key_is_read(void **state)
     assert_string_equal(config.workers[1].host, "::1");
     assert_int_equal(config.monitor_count, 2);
     assert_string_equal(config.monitors[0].host, "localhost");
-    assert_int_equal(config.beat_period_ms, 50);
-    assert_int_equal(config.patience_ms, 200);
-    assert_int_equal(config.hang_timeout_ms, 60000);
+    assert_int_equal(config.heartbeat_period_ms, 50);
+    assert_int_equal(config.failure_timeout_ms, 200);
+    assert_int_equal(config.stall_timeout_ms, 60000);
     assert_int_equal(config.lease_ms, 400);
     assert_int_equal(config.start_timeout_ms, 90000);
     assert_int_equal(config.driver, CONFIG_DRIVER_COMMAND);
@@ -376,8 +377,9 @@ static void mistakes_with_nodes_are_told(void **state)
          "c.ini:5: roles.map: 3 is not within 1 to 2"},
         {"[gateways]\ng = h:1\n[workers]\ncount = 5\nroles.map = 1\nroles.fold = 2\n",
          "c.ini: of 5 workers, the first 1 map and the last 2 fold: 2 would have nothing to do"},
-        {"[monitors]\nbeat_perod = 50ms\n", "c.ini:2: 'beat_perod' is no key of [monitors], nor a "
-                                            "monitor at '50ms'; did you mean beat_period?"},
+        {"[monitors]\nheartbeat_perod = 50ms\n",
+         "c.ini:2: 'heartbeat_perod' is no key of [monitors], nor a "
+         "monitor at '50ms'; did you mean heartbeat_period?"},
         {"[monitors]\nbroker = h:1\n", "c.ini:2: no node can be called broker, as the broker is"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -392,13 +394,14 @@ static void mistakes_in_monitors_are_told_with_their_line(void **state)
         const char *lines;
         const char *expected;
     } cases[] = {
-        {"beat_period = 49ms", "c.ini:6: beat_period: 49ms is not within 50ms to 2s"},
-        {"beat_period = 2001ms", "c.ini:6: beat_period: 2001ms is not within 50ms to 2s"},
-        {"beat_period = 501ms",
-         "c.ini:6: patience has to be at least four times beat_period, which "
+        {"heartbeat_period = 49ms", "c.ini:6: heartbeat_period: 49ms is not within 50ms to 2s"},
+        {"heartbeat_period = 2001ms", "c.ini:6: heartbeat_period: 2001ms is not within 50ms to 2s"},
+        {"heartbeat_period = 501ms",
+         "c.ini:6: failure_timeout has to be at least four times heartbeat_period, which "
          "is 501 ms"},
-        {"beat_period = 1\npatience = 3999ms", "c.ini:7: patience has to be at least four times "
-                                               "beat_period, which is 1000 ms"},
+        {"heartbeat_period = 1\nfailure_timeout = 3999ms",
+         "c.ini:7: failure_timeout has to be at least four times "
+         "heartbeat_period, which is 1000 ms"},
         {"lease = 399ms", "c.ini:6: lease: 399ms is not within 400ms to 3600s"},
         {"driver = dokcer", "c.ini:6: driver can't be 'dokcer'; did you mean docker?"},
         {"driver = x", "c.ini:6: driver can't be 'x'; it is process, docker or command"},

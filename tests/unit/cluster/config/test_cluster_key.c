@@ -18,7 +18,7 @@
 #include "engine/file/file.h"
 #include "cluster/config/cluster_key.h"
 
-enum { THREADS = 8, HEX_DIGITS = 64, STRANGER = 12345 };
+enum { THREADS = 8, HEX_DIGITS = 64, ADVERSARY = 12345 };
 
 static const char digits[] = "00112233445566778899aabbccddeeffFFEEDDCCBBAA99887766554433221100\n";
 
@@ -201,14 +201,14 @@ static void other_owners_are_refused(void **state)
     place_open(&place);
     write_key(place.path, digits, HEX_DIGITS);
     assert_true(is_read(place.path));
-    assert_int_equal(chown(place.path, STRANGER, STRANGER), 0);
+    assert_int_equal(chown(place.path, ADVERSARY, ADVERSARY), 0);
     assert_false(is_read(place.path));
     assert_int_equal(unlink(place.path), 0);
 
     write_key(place.other, digits, HEX_DIGITS);
     assert_int_equal(symlink("other", place.path), 0);
     assert_true(is_read(place.path));
-    assert_int_equal(lchown(place.path, STRANGER, STRANGER), 0);
+    assert_int_equal(lchown(place.path, ADVERSARY, ADVERSARY), 0);
     assert_false(is_read(place.path));
     place_close(&place);
 }

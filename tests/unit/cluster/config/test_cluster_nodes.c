@@ -71,7 +71,7 @@ static void every_node_has_a_folder(void **state)
     struct cluster_config config = parse("start", &arena);
     assert_string_equal(cluster_node_folder(&config, "g1", &arena), "/data/g1");
     assert_string_equal(cluster_node_folder(&config, "m1", &arena), "/data/m1");
-    assert_string_equal(cluster_node_folder(&config, "broker", &arena), "/data/broker/keeper");
+    assert_string_equal(cluster_node_folder(&config, "broker", &arena), "/data/broker/supervisor");
     arena_done(&arena);
 }
 

@@ -1,4 +1,4 @@
-/* test_http.c - client and server keep their word to each other, and the server to strangers.
+/* test_http.c - client and server keep their word to each other, and the server to unknown senders.
  *
  * Method: both in one process, over loopback. What a well-behaved client never does is done through
  * a plain socket.
@@ -530,7 +530,7 @@ static void a_reply_of_many_bytes_to_a_client_that_left_is_no_signal(void **stat
 
 /* ---- the end ---- */
 
-static void after_stop_taking_only_requests_in_hand_are_served(void **state)
+static void after_stop_taking_only_requests_in_flight_are_served(void **state)
 {
     (void)state;
     struct world world;
@@ -657,7 +657,7 @@ int main(void)
         cmocka_unit_test(the_listener_is_told_when_a_waiting_client_is_gone),
         cmocka_unit_test(replies_may_cross_with_clients_that_leave),
         cmocka_unit_test(a_reply_of_many_bytes_to_a_client_that_left_is_no_signal),
-        cmocka_unit_test(after_stop_taking_only_requests_in_hand_are_served),
+        cmocka_unit_test(after_stop_taking_only_requests_in_flight_are_served),
         cmocka_unit_test(close_turns_away_who_waits),
         cmocka_unit_test(close_turns_away_who_ends_a_request_just_then),
         cmocka_unit_test(a_server_says_why_it_can_not_listen),

@@ -6,7 +6,7 @@
  * server.pem        for 127.0.0.1 and localhost,
  * elsewhere.pem     for another host,
  * client.pem        for a client;
- * stranger.pem    another CA.
+ * unknown sender.pem    another CA.
  */
 #ifndef UNIT_IO_TLS_WORLD_H
 #define UNIT_IO_TLS_WORLD_H

@@ -27,8 +27,8 @@ struct fake_monitor {
     struct datagram_socket *socket;
     char peer[DATAGRAM_NAME_SIZE];      /* Who was heard last, */
     struct socket_address peer_address; /* and where that is. */
-    struct link link;
-    struct link_sender sender;
+    struct replay_guard link;
+    struct replay_sender sender;
     struct buf bytes;
 };
 
@@ -85,8 +85,8 @@ static inline void fake_cluster_open(struct fake_cluster *cluster, uint32_t moni
         .data_dir = cluster->folder,
         .monitors = cluster->endpoints,
         .monitor_count = monitor_count,
-        .beat_period_ms = 20,
-        .patience_ms = 200,
+        .heartbeat_period_ms = 20,
+        .failure_timeout_ms = 200,
     };
 }
 
@@ -121,7 +121,7 @@ static inline void fake_monitor_send(struct fake_monitor *monitor, struct datagr
 {
     memcpy(datagram->from, monitor->name, sizeof datagram->from);
     memcpy(datagram->to, monitor->peer, sizeof datagram->to);
-    link_stamp(&monitor->sender, FAKE_INCARNATION, datagram);
+    replay_guard_stamp(&monitor->sender, FAKE_INCARNATION, datagram);
     datagram_encode(datagram, &monitor->key, &monitor->bytes);
     assert_false(monitor->bytes.failed);
     assert_true(datagram_socket_send(monitor->socket, &monitor->peer_address, monitor->bytes.bytes,

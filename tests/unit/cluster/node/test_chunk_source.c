@@ -299,7 +299,7 @@ static uint64_t read_columns(struct fixture *fixture, uint32_t *columns, uint32_
         bool has_other = body.bytes.size > 0 && memchr(body.bytes.bytes, 'x', body.bytes.size);
         assert_true(has_other == (body.file_columns == 3) || body.bytes.size == 0);
         columns[number] = body.file_columns;
-        sum += lane_hash(number, chunk.checksum);
+        sum += batch_hash(number, chunk.checksum);
         buf_done(&chunk.body);
     }
     *out_count = (uint32_t)count;
@@ -335,7 +335,7 @@ static void what_no_column_is_read_from_stays_at_home(void **state)
     }
     assert_true(read_columns(&fixture, columns, &count) == sum);
     fixture_close(&fixture);
-    /* Another life. */
+    /* Another incarnation. */
     fixture_open(&fixture, 8);
     struct client_chunk chunk = read_well(&fixture, 1, count / 2);
     buf_done(&chunk.body);

@@ -24,13 +24,13 @@ static struct arena arena;
 static struct error err;
 
 static const struct text queries[] = {TEXT_INIT("q1"), TEXT_INIT("q10")};
-static const struct journal_setting settings[] = {{TEXT_INIT("year"), TEXT_INIT("2010")}};
+static const struct client_journal_setting settings[] = {{TEXT_INIT("year"), TEXT_INIT("2010")}};
 static const struct text gateways[] = {TEXT_INIT("http://a:1"), TEXT_INIT("http://b:2")};
 static const struct source_file files[] = {
     {0, TEXT_INIT("movies.csv"), 12345, 1700000000123456789, 42},
     {1, TEXT_INIT("r/ratings-1.csv"), 0, -5, UINT64_MAX},
 };
-static const struct journal_header header = {
+static const struct client_journal_header header = {
     .job = TEXT_INIT("job-1"),
     .owner_key = TEXT_INIT("00112233445566778899aabbccddeeff"),
     .build = TEXT_INIT("0.1.0"),
@@ -44,7 +44,7 @@ static const struct journal_header header = {
     .gateway_count = 2,
     .chunk_bytes = 524288,
     .field_limit = 1 << 20,
-    .side_table_limit = 5,
+    .broadcast_limit = 5,
     .files = files,
     .file_count = 2,
 };
@@ -55,7 +55,7 @@ static int make_folder(void **state)
     (void)snprintf(root, sizeof root, "/tmp/test_journal.XXXXXX");
     if (mkdtemp(root) == NULL) return -1;
     if (setenv("MILLRACE_STATE_DIR", root, 1) != 0) return -1;
-    return journal_folder(&arena, &folder, &err) == STATUS_OK ? 0 : -1;
+    return client_journal_folder(&arena, &folder, &err) == STATUS_OK ? 0 : -1;
 }
 
 static void remove_all(const char *path)
@@ -77,7 +77,7 @@ static int remove_folder(void **state)
     return rmdir(root);
 }
 
-static const char *journal_path(void)
+static const char *client_journal_path(void)
 {
     return file_path(folder, header.job, &arena);
 }
@@ -89,40 +89,41 @@ static struct client_sent_chunk chunk_of(uint64_t i)
         .scan = (uint32_t)(i % 2), .number = 1000 - i, .checksum = i * 0x123456789abcdefu};
 }
 
-static status append(struct journal *journal, uint64_t i, uint64_t now_ms)
+static status append(struct client_journal *journal, uint64_t i, uint64_t now_ms)
 {
     struct client_sent_chunk chunk = chunk_of(i);
     struct buf record = {0};
     buf_put_u64(&record, chunk.scan);
     buf_put_u64(&record, chunk.number);
     buf_put_u64(&record, chunk.checksum);
-    status result = journal_append(journal, &record, now_ms, &err);
+    status result = client_journal_append(journal, &record, now_ms, &err);
     buf_done(&record);
     return result;
 }
 
 static void write_journal(uint64_t record_count)
 {
-    struct journal *journal = NULL;
-    (void)unlink(journal_path());
-    assert_int_equal(journal_create(folder, &header, &journal, &err), STATUS_OK);
+    struct client_journal *journal = NULL;
+    (void)unlink(client_journal_path());
+    assert_int_equal(client_journal_create(folder, &header, &journal, &err), STATUS_OK);
     for (uint64_t i = 0; i < record_count; i++) {
         assert_int_equal(append(journal, i, 0), STATUS_OK);
     }
-    journal_close(journal);
+    client_journal_close(journal);
 }
 
 static size_t load(unsigned char *bytes)
 {
     struct text whole;
-    assert_int_equal(file_read_whole(journal_path(), BYTES_MAX, &arena, &whole, &err), STATUS_OK);
+    assert_int_equal(file_read_whole(client_journal_path(), BYTES_MAX, &arena, &whole, &err),
+                     STATUS_OK);
     memcpy(bytes, whole.bytes, whole.size);
     return whole.size;
 }
 
 static void store(const unsigned char *bytes, size_t size)
 {
-    FILE *file = fopen(journal_path(), "wb");
+    FILE *file = fopen(client_journal_path(), "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
@@ -131,7 +132,7 @@ static void store(const unsigned char *bytes, size_t size)
 static uint64_t file_size(void)
 {
     struct stat info;
-    assert_int_equal(stat(journal_path(), &info), 0);
+    assert_int_equal(stat(client_journal_path(), &info), 0);
     return (uint64_t)info.st_size;
 }
 
@@ -140,7 +141,7 @@ static void check_text(struct text a, struct text b)
     assert_true(text_equal(a, b));
 }
 
-static void check_header(const struct journal_header *found)
+static void check_header(const struct client_journal_header *found)
 {
     check_text(found->job, header.job);
     check_text(found->owner_key, header.owner_key);
@@ -164,11 +165,11 @@ static void check_header(const struct journal_header *found)
     check_text(found->settings[0].value, settings[0].value);
     assert_int_equal(found->chunk_bytes, header.chunk_bytes);
     assert_int_equal(found->field_limit, header.field_limit);
-    assert_int_equal(found->side_table_limit, header.side_table_limit);
+    assert_int_equal(found->broadcast_limit, header.broadcast_limit);
 }
 
 /* The first `count` records, and those with the numbers `more`.., must be there. */
-static void check_sent(const struct journal_record *record, uint64_t count, uint64_t more)
+static void check_sent(const struct client_journal_record *record, uint64_t count, uint64_t more)
 {
     assert_int_equal(record->sent_count, count + (more > 0));
     for (uint64_t i = 0; i < record->sent_count; i++) {
@@ -188,25 +189,26 @@ static void check_sent(const struct journal_record *record, uint64_t count, uint
 /* Opens what is there, checks it, goes on with one more record and opens that. */
 static void check_resume(uint64_t count)
 {
-    struct journal *journal = NULL;
-    struct journal_record record;
-    if (journal_open(folder, header.job, &arena, &record, &journal, &err) != STATUS_OK) {
+    struct client_journal *journal = NULL;
+    struct client_journal_record record;
+    if (client_journal_open(folder, header.job, &arena, &record, &journal, &err) != STATUS_OK) {
         fail_msg("%s", err.text);
     }
     check_header(&record.header);
     check_sent(&record, count, 0);
     assert_int_equal(append(journal, 100, 0), STATUS_OK);
-    journal_close(journal);
-    assert_int_equal(journal_open(folder, header.job, &arena, &record, &journal, &err), STATUS_OK);
+    client_journal_close(journal);
+    assert_int_equal(client_journal_open(folder, header.job, &arena, &record, &journal, &err),
+                     STATUS_OK);
     check_sent(&record, count, 100);
-    journal_close(journal);
+    client_journal_close(journal);
 }
 
 static void check_refused(void)
 {
-    struct journal *journal = NULL;
-    struct journal_record record;
-    assert_int_equal(journal_open(folder, header.job, &arena, &record, &journal, &err),
+    struct client_journal *journal = NULL;
+    struct client_journal_record record;
+    assert_int_equal(client_journal_open(folder, header.job, &arena, &record, &journal, &err),
                      STATUS_CORRUPT);
     assert_non_null(strstr(err.text, "is damaged"));
 }
@@ -262,24 +264,24 @@ static void records_that_stand_elsewhere_are_none(void **state)
 static void a_record_written_twice_counts_once(void **state)
 {
     (void)state;
-    struct journal *journal = NULL;
-    struct journal_record record;
+    struct client_journal *journal = NULL;
+    struct client_journal_record record;
     write_journal(RECORDS);
     for (uint64_t i = 0; i < RECORDS; i++) {
-        assert_int_equal(journal_open(folder, header.job, &arena, &record, &journal, &err),
+        assert_int_equal(client_journal_open(folder, header.job, &arena, &record, &journal, &err),
                          STATUS_OK);
         check_sent(&record, RECORDS, 0);
         assert_int_equal(append(journal, i, 0), STATUS_OK);
-        journal_close(journal);
+        client_journal_close(journal);
     }
 }
 
 static void records_are_gathered_but_not_for_long(void **state)
 {
     (void)state;
-    struct journal *journal = NULL;
-    (void)unlink(journal_path());
-    assert_int_equal(journal_create(folder, &header, &journal, &err), STATUS_OK);
+    struct client_journal *journal = NULL;
+    (void)unlink(client_journal_path());
+    assert_int_equal(client_journal_create(folder, &header, &journal, &err), STATUS_OK);
     uint64_t start = file_size();
     for (uint64_t i = 0; i < 99; i++) {
         assert_int_equal(append(journal, i, 5000), STATUS_OK);
@@ -288,39 +290,42 @@ static void records_are_gathered_but_not_for_long(void **state)
     assert_int_equal(append(journal, 99, 5000), STATUS_OK);
     assert_int_equal(file_size(), start + 100 * RECORD_BYTES);
     assert_int_equal(append(journal, 100, 6000), STATUS_OK);
-    assert_int_equal(journal_tick(journal, 6999, &err), STATUS_OK);
+    assert_int_equal(client_journal_tick(journal, 6999, &err), STATUS_OK);
     assert_int_equal(file_size(), start + 100 * RECORD_BYTES);
-    assert_int_equal(journal_tick(journal, 7000, &err), STATUS_OK);
+    assert_int_equal(client_journal_tick(journal, 7000, &err), STATUS_OK);
     assert_int_equal(file_size(), start + 101 * RECORD_BYTES);
     assert_int_equal(append(journal, 101, 8000), STATUS_OK);
     assert_int_equal(append(journal, 102, 9000), STATUS_OK);
     assert_int_equal(file_size(), start + 103 * RECORD_BYTES);
-    journal_remove(journal);
-    assert_false(file_exists(journal_path()));
+    client_journal_remove(journal);
+    assert_false(file_exists(client_journal_path()));
 }
 
 static void a_job_has_one_journal_and_one_client(void **state)
 {
     (void)state;
-    struct journal *journal = NULL;
-    struct journal *other = NULL;
-    struct journal_record record;
-    (void)unlink(journal_path());
-    assert_int_equal(journal_open(folder, header.job, &arena, &record, &other, &err), STATUS_USAGE);
+    struct client_journal *journal = NULL;
+    struct client_journal *other = NULL;
+    struct client_journal_record record;
+    (void)unlink(client_journal_path());
+    assert_int_equal(client_journal_open(folder, header.job, &arena, &record, &other, &err),
+                     STATUS_USAGE);
     assert_non_null(strstr(err.text, "there is no journal of job job-1"));
-    assert_int_equal(journal_create(folder, &header, &journal, &err), STATUS_OK);
+    assert_int_equal(client_journal_create(folder, &header, &journal, &err), STATUS_OK);
     struct stat info;
-    assert_int_equal(stat(journal_path(), &info), 0);
+    assert_int_equal(stat(client_journal_path(), &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
     assert_int_equal(info.st_nlink, 1);
-    assert_int_equal(journal_create(folder, &header, &other, &err), STATUS_USAGE);
+    assert_int_equal(client_journal_create(folder, &header, &other, &err), STATUS_USAGE);
     assert_non_null(strstr(err.text, "there is a journal of job job-1 already"));
-    assert_int_equal(journal_open(folder, header.job, &arena, &record, &other, &err), STATUS_USAGE);
+    assert_int_equal(client_journal_open(folder, header.job, &arena, &record, &other, &err),
+                     STATUS_USAGE);
     assert_non_null(strstr(err.text, "another process works on job job-1"));
-    journal_close(journal);
-    assert_int_equal(journal_create(folder, &header, &other, &err), STATUS_USAGE);
-    assert_int_equal(journal_open(folder, header.job, &arena, &record, &other, &err), STATUS_OK);
-    journal_remove(other);
+    client_journal_close(journal);
+    assert_int_equal(client_journal_create(folder, &header, &other, &err), STATUS_USAGE);
+    assert_int_equal(client_journal_open(folder, header.job, &arena, &record, &other, &err),
+                     STATUS_OK);
+    client_journal_remove(other);
 }
 
 static void names_that_are_paths_are_refused(void **state)
@@ -328,12 +333,12 @@ static void names_that_are_paths_are_refused(void **state)
     (void)state;
     static const char *const names[] = {"", ".", "..", ".new-1", "a/b", "../a", "a b"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct journal *journal = NULL;
-        struct journal_record record;
-        struct journal_header named = header;
+        struct client_journal *journal = NULL;
+        struct client_journal_record record;
+        struct client_journal_header named = header;
         named.job = text_of(names[i]);
-        assert_int_equal(journal_create(folder, &named, &journal, &err), STATUS_USAGE);
-        assert_int_equal(journal_open(folder, named.job, &arena, &record, &journal, &err),
+        assert_int_equal(client_journal_create(folder, &named, &journal, &err), STATUS_USAGE);
+        assert_int_equal(client_journal_open(folder, named.job, &arena, &record, &journal, &err),
                          STATUS_USAGE);
     }
 }
@@ -345,26 +350,26 @@ static void memory_that_runs_out_is_told_and_leaves_nothing_behind(void **state)
     bool was_refused = true;
     for (size_t count = 0; was_refused; count++) {
         struct arena own = {0};
-        struct journal *journal = NULL;
-        struct journal_record record;
+        struct client_journal *journal = NULL;
+        struct client_journal_record record;
         memory_fail_after(count);
-        status result = journal_open(folder, header.job, &own, &record, &journal, &err);
+        status result = client_journal_open(folder, header.job, &own, &record, &journal, &err);
         was_refused = memory_was_refused();
         memory_fail_never();
         assert_int_equal(result, was_refused ? STATUS_MEMORY : STATUS_OK);
-        if (result == STATUS_OK) journal_remove(journal);
+        if (result == STATUS_OK) client_journal_remove(journal);
         arena_done(&own);
     }
     was_refused = true;
     for (size_t count = 0; was_refused; count++) {
-        struct journal *journal = NULL;
+        struct client_journal *journal = NULL;
         memory_fail_after(count);
-        status result = journal_create(folder, &header, &journal, &err);
+        status result = client_journal_create(folder, &header, &journal, &err);
         was_refused = memory_was_refused();
         memory_fail_never();
         assert_int_equal(result, was_refused ? STATUS_MEMORY : STATUS_OK);
-        assert_int_equal(file_exists(journal_path()), result == STATUS_OK);
-        if (result == STATUS_OK) journal_remove(journal);
+        assert_int_equal(file_exists(client_journal_path()), result == STATUS_OK);
+        if (result == STATUS_OK) client_journal_remove(journal);
     }
 }
 
@@ -377,17 +382,17 @@ static void the_folder_is_where_the_environment_says(void **state)
     (void)snprintf(state_home, sizeof state_home, "%s/state", root);
     assert_int_equal(unsetenv("MILLRACE_STATE_DIR"), 0);
     assert_int_equal(setenv("XDG_STATE_HOME", state_home, 1), 0);
-    assert_int_equal(journal_folder(&arena, &found, &err), STATUS_OK);
+    assert_int_equal(client_journal_folder(&arena, &found, &err), STATUS_OK);
     (void)snprintf(expected, sizeof expected, "%s/millrace/jobs", state_home);
     assert_string_equal(found, expected);
     assert_true(file_is_folder(expected));
     assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
     assert_int_equal(setenv("HOME", state_home, 1), 0);
-    assert_int_equal(journal_folder(&arena, &found, &err), STATUS_OK);
+    assert_int_equal(client_journal_folder(&arena, &found, &err), STATUS_OK);
     (void)snprintf(expected, sizeof expected, "%s/.local/state/millrace/jobs", state_home);
     assert_string_equal(found, expected);
     assert_int_equal(unsetenv("HOME"), 0);
-    assert_int_equal(journal_folder(&arena, &found, &err), STATUS_USAGE);
+    assert_int_equal(client_journal_folder(&arena, &found, &err), STATUS_USAGE);
     assert_int_equal(setenv("MILLRACE_STATE_DIR", root, 1), 0);
     static const char *const made[] = {"millrace/jobs",
                                        "millrace",

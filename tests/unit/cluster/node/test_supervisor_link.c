@@ -1,5 +1,5 @@
-/* test_supervisor_link.c - a leash is lost when nobody holds the folder, is looked at only now and
- * then, and never comes back.
+/* test_supervisor_link.c - a supervisor link is lost when nobody holds the folder, is looked at
+ * only now and then, and never comes back.
  *
  * Method: a lock that is taken and given back, a limit on open files that makes looking fail, and a
  * clock that the test moves.
@@ -31,96 +31,100 @@ static int tear_down(void **state)
     return file_tree_remove(folder, &err) == STATUS_OK ? 0 : -1;
 }
 
-static void without_a_leash_nothing_is_ever_lost(void **state)
+static void without_a_supervisor_link_nothing_is_ever_lost(void **state)
 {
     (void)state;
-    struct leash leash = {.folder = NULL};
-    for (uint64_t now_ms = 0; now_ms < 10 * LEASH_LOOK_MS; now_ms += 100) {
-        assert_false(leash_look(&leash, now_ms));
+    struct supervisor_link supervisor_link = {.folder = NULL};
+    for (uint64_t now_ms = 0; now_ms < 10 * SUPERVISOR_LINK_LOOK_MS; now_ms += 100) {
+        assert_false(supervisor_link_look(&supervisor_link, now_ms));
     }
 }
 
-static void a_leash_holds_as_long_as_somebody_has_the_lock(void **state)
+static void a_supervisor_link_holds_as_long_as_somebody_has_the_lock(void **state)
 {
     (void)state;
     struct folder_lock *lock;
-    struct leash leash = {.folder = folder};
+    struct supervisor_link supervisor_link = {.folder = folder};
     assert_int_equal(folder_lock_open(folder, 0, &lock, &err), STATUS_OK);
     uint64_t now_ms = 0;
-    for (; now_ms <= 3 * LEASH_LOOK_MS; now_ms += LEASH_LOOK_MS / 10) {
-        assert_false(leash_look(&leash, now_ms));
+    for (; now_ms <= 3 * SUPERVISOR_LINK_LOOK_MS; now_ms += SUPERVISOR_LINK_LOOK_MS / 10) {
+        assert_false(supervisor_link_look(&supervisor_link, now_ms));
     }
-    uint64_t looked_ms = 3 * LEASH_LOOK_MS;
+    uint64_t looked_ms = 3 * SUPERVISOR_LINK_LOOK_MS;
     folder_lock_close(lock);
-    for (; now_ms < looked_ms + LEASH_LOOK_MS; now_ms += LEASH_LOOK_MS / 10) {
-        assert_false(leash_look(&leash, now_ms));
+    for (; now_ms < looked_ms + SUPERVISOR_LINK_LOOK_MS; now_ms += SUPERVISOR_LINK_LOOK_MS / 10) {
+        assert_false(supervisor_link_look(&supervisor_link, now_ms));
     }
-    assert_false(leash_look(&leash, looked_ms + LEASH_LOOK_MS)); /* Once says nothing. */
-    assert_false(leash_look(&leash, looked_ms + 2 * LEASH_LOOK_MS - 1));
-    assert_true(leash_look(&leash, looked_ms + 2 * LEASH_LOOK_MS));
+    assert_false(supervisor_link_look(
+        &supervisor_link, looked_ms + SUPERVISOR_LINK_LOOK_MS)); /* Once says nothing. */
+    assert_false(
+        supervisor_link_look(&supervisor_link, looked_ms + 2 * SUPERVISOR_LINK_LOOK_MS - 1));
+    assert_true(supervisor_link_look(&supervisor_link, looked_ms + 2 * SUPERVISOR_LINK_LOOK_MS));
     assert_int_equal(folder_lock_open(folder, 0, &lock, &err), STATUS_OK);
-    assert_true(leash_look(&leash, looked_ms + 5 * LEASH_LOOK_MS)); /* For good. */
+    assert_true(supervisor_link_look(&supervisor_link,
+                                     looked_ms + 5 * SUPERVISOR_LINK_LOOK_MS)); /* For good. */
     folder_lock_close(lock);
 }
 
 static void a_folder_that_is_gone_is_held_by_nobody(void **state)
 {
     (void)state;
-    struct leash leash = {.folder = "/nowhere/at/all"};
-    assert_false(leash_look(&leash, 1));
-    assert_true(leash_look(&leash, 1 + LEASH_LOOK_MS));
+    struct supervisor_link supervisor_link = {.folder = "/nowhere/at/all"};
+    assert_false(supervisor_link_look(&supervisor_link, 1));
+    assert_true(supervisor_link_look(&supervisor_link, 1 + SUPERVISOR_LINK_LOOK_MS));
 }
 
-static void a_leash_that_can_not_be_looked_at_is_not_lost(void **state)
+static void a_supervisor_link_that_can_not_be_looked_at_is_not_lost(void **state)
 {
     (void)state;
     struct folder_lock *lock;
     struct rlimit limit;
-    struct leash leash = {.folder = folder};
+    struct supervisor_link supervisor_link = {.folder = folder};
     assert_int_equal(folder_lock_open(folder, 0, &lock, &err), STATUS_OK);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     bool is_lost = false;
     uint64_t now_ms = 0;
-    for (; now_ms <= 5 * LEASH_LOOK_MS; now_ms += LEASH_LOOK_MS) {
-        is_lost = leash_look(&leash, now_ms) || is_lost;
+    for (; now_ms <= 5 * SUPERVISOR_LINK_LOOK_MS; now_ms += SUPERVISOR_LINK_LOOK_MS) {
+        is_lost = supervisor_link_look(&supervisor_link, now_ms) || is_lost;
     }
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_false(is_lost);
     folder_lock_close(lock);
-    assert_false(leash_look(&leash, now_ms));
+    assert_false(supervisor_link_look(&supervisor_link, now_ms));
     /* Free, held, free is not free twice. */
     assert_int_equal(folder_lock_open(folder, 0, &lock, &err), STATUS_OK);
-    assert_false(leash_look(&leash, now_ms += LEASH_LOOK_MS));
+    assert_false(supervisor_link_look(&supervisor_link, now_ms += SUPERVISOR_LINK_LOOK_MS));
     folder_lock_close(lock);
-    assert_false(leash_look(&leash, now_ms += LEASH_LOOK_MS));
-    assert_true(leash_look(&leash, now_ms += LEASH_LOOK_MS));
+    assert_false(supervisor_link_look(&supervisor_link, now_ms += SUPERVISOR_LINK_LOOK_MS));
+    assert_true(supervisor_link_look(&supervisor_link, now_ms += SUPERVISOR_LINK_LOOK_MS));
 }
 
 static void whoever_does_not_end_is_overdue_in_the_end(void **state)
 {
     (void)state;
-    struct leash leash = {.folder = "/nowhere/at/all"};
-    uint64_t lost_ms = 100 + LEASH_LOOK_MS;
-    assert_false(leash_look(&leash, 100));
-    assert_false(leash_is_overdue(&leash, 100 + 10 * LEASH_KILL_MS));
-    assert_true(leash_look(&leash, lost_ms));
-    assert_true(leash_look(&leash, lost_ms + LEASH_STOP_MS));
-    assert_false(leash_is_overdue(&leash, lost_ms + LEASH_STOP_MS));
-    assert_false(leash_is_overdue(&leash, lost_ms + LEASH_KILL_MS - 1));
-    assert_true(leash_is_overdue(&leash, lost_ms + LEASH_KILL_MS));
+    struct supervisor_link supervisor_link = {.folder = "/nowhere/at/all"};
+    uint64_t lost_ms = 100 + SUPERVISOR_LINK_LOOK_MS;
+    assert_false(supervisor_link_look(&supervisor_link, 100));
+    assert_false(supervisor_link_is_overdue(&supervisor_link, 100 + 10 * SUPERVISOR_LINK_KILL_MS));
+    assert_true(supervisor_link_look(&supervisor_link, lost_ms));
+    assert_true(supervisor_link_look(&supervisor_link, lost_ms + SUPERVISOR_LINK_STOP_MS));
+    assert_false(supervisor_link_is_overdue(&supervisor_link, lost_ms + SUPERVISOR_LINK_STOP_MS));
+    assert_false(
+        supervisor_link_is_overdue(&supervisor_link, lost_ms + SUPERVISOR_LINK_KILL_MS - 1));
+    assert_true(supervisor_link_is_overdue(&supervisor_link, lost_ms + SUPERVISOR_LINK_KILL_MS));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_leash_nothing_is_ever_lost),
-        cmocka_unit_test_setup_teardown(a_leash_holds_as_long_as_somebody_has_the_lock, set_up,
-                                        tear_down),
+        cmocka_unit_test(without_a_supervisor_link_nothing_is_ever_lost),
+        cmocka_unit_test_setup_teardown(a_supervisor_link_holds_as_long_as_somebody_has_the_lock,
+                                        set_up, tear_down),
         cmocka_unit_test(a_folder_that_is_gone_is_held_by_nobody),
-        cmocka_unit_test_setup_teardown(a_leash_that_can_not_be_looked_at_is_not_lost, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_supervisor_link_that_can_not_be_looked_at_is_not_lost,
+                                        set_up, tear_down),
         cmocka_unit_test(whoever_does_not_end_is_overdue_in_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

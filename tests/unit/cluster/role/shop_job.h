@@ -1,6 +1,6 @@
 /* shop_job.h - a small job with everything in it that shapes can have.
  *
- * Sales and stores; queries with one fold after another, a side table, a scalar that a scan needs
+ * Sales and stores; queries with one fold after another, a build side, a scalar that a scan needs
  * and one that what a fold emitted needs. Tests change what they like before it is encoded.
  */
 #ifndef UNIT_ROLE_SHOP_JOB_H
@@ -52,7 +52,7 @@ static inline struct manifest shop_manifest(void)
 {
     return (struct manifest){
         .job = TEXT_LITERAL("job-1"),
-        .build = text_of(shape_build),
+        .build = text_of(job_layout_build),
         .owner = 77,
         .tables_sql = text_of(shop_tables),
         .queries = shop_queries,
@@ -64,7 +64,7 @@ static inline struct manifest shop_manifest(void)
         .shard_count = 8,
         .chunk_bytes = 1 << 20,
         .field_limit = 1 << 16,
-        .side_table_limit = 1 << 20,
+        .broadcast_limit = 1 << 20,
     };
 }
 
@@ -78,18 +78,18 @@ static inline struct manifest shop_manifest_of(uint32_t query)
 }
 
 /* The shape of a manifest that lacks only its fingerprint. */
-static inline struct shape *shop_shape(struct manifest manifest)
+static inline struct layout *shop_layout(struct manifest manifest)
 {
     struct buf bytes = {0};
-    struct shape *shape = NULL;
+    struct layout *layout = NULL;
     struct error err = {.text = ""};
-    if (shape_fingerprint(&manifest, &err) != STATUS_OK) fail_msg("%s", err.text);
+    if (job_layout_fingerprint(&manifest, &err) != STATUS_OK) fail_msg("%s", err.text);
     manifest_encode(&manifest, &bytes);
     assert_false(bytes.failed);
     struct text text = {(const char *)bytes.bytes, (uint32_t)bytes.size};
-    if (shape_create(text, NULL, &shape, &err) != STATUS_OK) fail_msg("%s", err.text);
+    if (job_layout_create(text, NULL, &layout, &err) != STATUS_OK) fail_msg("%s", err.text);
     buf_done(&bytes);
-    return shape;
+    return layout;
 }
 
 /* The scans of a table; tests know how many there are. */

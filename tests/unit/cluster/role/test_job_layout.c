@@ -18,31 +18,31 @@ enum { SEAL_BYTES = 8, CHOICES = 1 << SHOP_WORKERS };
 
 /* ---- who owns what ---- */
 
-static void check_owners(const struct shape *shape)
+static void check_owners(const struct layout *layout)
 {
-    const struct manifest *manifest = &shape->manifest;
-    for (uint32_t fold = 0; fold < shape->plan->fold_count; fold++) {
-        uint32_t shard_count = shape_shard_count(shape, fold);
+    const struct manifest *manifest = &layout->manifest;
+    for (uint32_t fold = 0; fold < layout->plan->fold_count; fold++) {
+        uint32_t shard_count = job_layout_shard_count(layout, fold);
         uint32_t owned[SHOP_WORKERS] = {0};
         assert_int_equal(shard_count,
-                         fold_shard_count(&shape->plan->folds[fold], manifest->shard_count));
+                         fold_shard_count(&layout->plan->folds[fold], manifest->shard_count));
         for (uint32_t shard = 0; shard < shard_count; shard++) {
-            uint32_t owner = shape_owner(shape, fold, shard);
+            uint32_t owner = job_layout_owner(layout, fold, shard);
             assert_true(owner < manifest->worker_count);
             assert_true(manifest->workers[owner].folds);
             owned[owner]++;
         }
         /* Dealt out evenly. */
-        uint32_t fair = shard_count / shape->fold_worker_count;
+        uint32_t fair = shard_count / layout->fold_worker_count;
         for (uint32_t worker = 0; worker < manifest->worker_count; worker++) {
             if (!manifest->workers[worker].folds) continue;
             assert_true(owned[worker] == fair || owned[worker] == fair + 1);
         }
     }
-    for (uint32_t scan = 0; scan < shape->plan->scan_count; scan++) {
-        uint32_t keeper = shape_keeper(shape, scan);
-        assert_true(keeper < manifest->worker_count);
-        assert_true(manifest->workers[keeper].folds);
+    for (uint32_t scan = 0; scan < layout->plan->scan_count; scan++) {
+        uint32_t supervisor = job_layout_counter_owner(layout, scan);
+        assert_true(supervisor < manifest->worker_count);
+        assert_true(manifest->workers[supervisor].folds);
     }
 }
 
@@ -54,32 +54,34 @@ struct fed {
     bool by_fold[SOURCES_MAX][SHOP_WORKERS];
 };
 
-static void check_feeds(const struct shape *shape)
+static void check_feeds(const struct layout *layout)
 {
-    const struct plan *plan = shape->plan;
+    const struct plan *plan = layout->plan;
     struct fed fed = {0};
     assert_true(plan->scan_count <= SOURCES_MAX && plan->fold_count <= SOURCES_MAX);
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &plan->pipelines[i];
         bool(*rows)[SHOP_WORKERS] =
             pipeline->source_kind == SOURCE_SCAN ? fed.by_scan : fed.by_fold;
-        for (uint32_t shard = 0; shard < shape_shard_count(shape, pipeline->target); shard++) {
-            rows[pipeline->source][shape_owner(shape, pipeline->target, shard)] = true;
+        for (uint32_t shard = 0; shard < job_layout_shard_count(layout, pipeline->target);
+             shard++) {
+            rows[pipeline->source][job_layout_owner(layout, pipeline->target, shard)] = true;
         }
     }
     for (uint32_t scan = 0; scan < plan->scan_count; scan++) {
-        fed.by_scan[scan][shape_keeper(shape, scan)] = true; /* The report. */
-        for (uint32_t worker = 0; worker < shape->manifest.worker_count; worker++) {
-            assert_int_equal(shape_feeds(shape, STREAM_SCAN, scan, worker),
+        fed.by_scan[scan][job_layout_counter_owner(layout, scan)] = true; /* The report. */
+        for (uint32_t worker = 0; worker < layout->manifest.worker_count; worker++) {
+            assert_int_equal(job_layout_feeds(layout, STREAM_SCAN, scan, worker),
                              fed.by_scan[scan][worker]);
         }
     }
     for (uint32_t fold = 0; fold < plan->fold_count; fold++) {
-        for (uint32_t worker = 0; worker < shape->manifest.worker_count; worker++) {
-            assert_int_equal(shape_feeds(shape, STREAM_FOLD, fold, worker),
+        for (uint32_t worker = 0; worker < layout->manifest.worker_count; worker++) {
+            assert_int_equal(job_layout_feeds(layout, STREAM_FOLD, fold, worker),
                              fed.by_fold[fold][worker]);
             /* Everybody maps, sooner or later. */
-            assert_int_equal(shape_feeds(shape, STREAM_COPY, fold, worker), shape->copied[fold]);
+            assert_int_equal(job_layout_feeds(layout, STREAM_COPY, fold, worker),
+                             layout->copied[fold]);
         }
     }
 }
@@ -97,10 +99,10 @@ static void every_shard_has_one_owner_and_owners_are_fed(void **state)
         }
         manifest.workers = workers;
         manifest.shard_count = shard_counts[choice % 3];
-        struct shape *shape = shop_shape(manifest);
-        check_owners(shape);
-        check_feeds(shape);
-        shape_release(shape);
+        struct layout *layout = shop_layout(manifest);
+        check_owners(layout);
+        check_feeds(layout);
+        job_layout_release(layout);
     }
 }
 
@@ -110,165 +112,166 @@ static void without_a_worker_that_folds_there_is_no_job(void **state)
     const struct manifest_worker workers[] = {{TEXT_LITERAL("w1"), true, false}};
     struct manifest manifest = shop_manifest();
     struct buf bytes = {0};
-    struct shape *shape = NULL;
+    struct layout *layout = NULL;
     struct error err = {.text = ""};
     manifest.workers = workers;
     manifest.worker_count = 1;
-    assert_int_equal(shape_fingerprint(&manifest, &err), STATUS_OK);
+    assert_int_equal(job_layout_fingerprint(&manifest, &err), STATUS_OK);
     manifest_encode(&manifest, &bytes);
     struct text text = {(const char *)bytes.bytes, (uint32_t)bytes.size};
-    assert_int_equal(shape_create(text, NULL, &shape, &err), STATUS_USAGE);
+    assert_int_equal(job_layout_create(text, NULL, &layout, &err), STATUS_USAGE);
     assert_string_equal(err.text, "no worker of the manifest folds");
-    assert_null(shape);
+    assert_null(layout);
     buf_done(&bytes);
 }
 
 static void workers_are_found_by_their_names(void **state)
 {
     (void)state;
-    struct shape *shape = shop_shape(shop_manifest());
+    struct layout *layout = shop_layout(shop_manifest());
     for (uint32_t i = 0; i < SHOP_WORKERS; i++) {
-        assert_int_equal(shape_worker(shape, shop_workers[i].name), i);
+        assert_int_equal(job_layout_worker(layout, shop_workers[i].name), i);
     }
-    assert_int_equal(shape_worker(shape, TEXT_LITERAL("w")), SHOP_WORKERS);
-    assert_int_equal(shape_worker(shape, TEXT_LITERAL("w11")), SHOP_WORKERS);
-    assert_int_equal(shape_worker(shape, (struct text){0}), SHOP_WORKERS);
-    shape_release(shape);
+    assert_int_equal(job_layout_worker(layout, TEXT_LITERAL("w")), SHOP_WORKERS);
+    assert_int_equal(job_layout_worker(layout, TEXT_LITERAL("w11")), SHOP_WORKERS);
+    assert_int_equal(job_layout_worker(layout, (struct text){0}), SHOP_WORKERS);
+    job_layout_release(layout);
 }
 
 static void chunks_go_to_all_work_queues_in_turn(void **state)
 {
     (void)state;
-    struct shape *shape = shop_shape(shop_manifest());
+    struct layout *layout = shop_layout(shop_manifest());
     for (uint32_t queue_count = 1; queue_count < 9; queue_count++) {
-        uint32_t first = shape_work_queue(shape, 0, queue_count);
+        uint32_t first = job_layout_work_queue(layout, 0, queue_count);
         assert_true(first < queue_count);
         for (uint64_t number = 0; number < 30; number++) {
-            assert_int_equal(shape_work_queue(shape, number, queue_count),
+            assert_int_equal(job_layout_work_queue(layout, number, queue_count),
                              (first + number) % queue_count);
         }
     }
-    shape_release(shape);
+    job_layout_release(layout);
 }
 
 /* ---- who needs what ---- */
 
-static uint32_t count_copied(const struct shape *shape)
+static uint32_t count_copied(const struct layout *layout)
 {
     uint32_t count = 0;
-    for (uint32_t fold = 0; fold < shape->plan->fold_count; fold++) {
-        if (shape->copied[fold]) count++;
+    for (uint32_t fold = 0; fold < layout->plan->fold_count; fold++) {
+        if (layout->copied[fold]) count++;
     }
     return count;
 }
 
 /* The only fold of a plan that is copied. */
-static uint32_t only_copied(const struct shape *shape)
+static uint32_t only_copied(const struct layout *layout)
 {
     uint32_t fold = 0;
-    assert_int_equal(count_copied(shape), 1);
-    while (!shape->copied[fold]) {
+    assert_int_equal(count_copied(layout), 1);
+    while (!layout->copied[fold]) {
         fold++;
     }
     return fold;
 }
 
-static bool scan_needs(const struct shape *shape, uint32_t scan, uint32_t fold)
+static bool scan_needs(const struct layout *layout, uint32_t scan, uint32_t fold)
 {
-    return shape->needs[(size_t)scan * shape->plan->fold_count + fold];
+    return layout->needs[(size_t)scan * layout->plan->fold_count + fold];
 }
 
 /* How many pipelines of a source kind need a fold. */
-static uint32_t count_needing(const struct shape *shape, enum source_kind kind, uint32_t fold)
+static uint32_t count_needing(const struct layout *layout, enum source_kind kind, uint32_t fold)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < shape->plan->pipeline_count; i++) {
-        bool needs = shape->pipeline_needs[(size_t)i * shape->plan->fold_count + fold];
-        if (needs && shape->plan->pipelines[i].source_kind == kind) count++;
+    for (uint32_t i = 0; i < layout->plan->pipeline_count; i++) {
+        bool needs = layout->pipeline_needs[(size_t)i * layout->plan->fold_count + fold];
+        if (needs && layout->plan->pipelines[i].source_kind == kind) count++;
     }
     return count;
 }
 
-static void a_join_needs_its_side_table(void **state)
+static void a_join_needs_its_build_side(void **state)
 {
     (void)state;
-    struct shape *shape = shop_shape(shop_manifest_of(SHOP_NAMES));
-    uint32_t side = only_copied(shape);
+    struct layout *layout = shop_layout(shop_manifest_of(SHOP_NAMES));
+    uint32_t side = only_copied(layout);
     uint32_t sales[2];
     uint32_t stores[2];
-    assert_true(shape->plan->folds[side].is_side);
-    assert_int_equal(shop_scans(shape->plan, "sales", sales), 1);
-    assert_int_equal(shop_scans(shape->plan, "stores", stores), 1);
-    /* The smaller table is the side table, and is read first. */
-    assert_true(scan_needs(shape, sales[0], side));
-    assert_false(scan_needs(shape, stores[0], side));
-    assert_true(shape->plan->scans[stores[0]].phase < shape->plan->scans[sales[0]].phase);
-    assert_int_equal(count_needing(shape, SOURCE_SCAN, side), 1);
+    assert_true(layout->plan->folds[side].is_build_side);
+    assert_int_equal(shop_scans(layout->plan, "sales", sales), 1);
+    assert_int_equal(shop_scans(layout->plan, "stores", stores), 1);
+    /* The smaller table is the build side, and is read first. */
+    assert_true(scan_needs(layout, sales[0], side));
+    assert_false(scan_needs(layout, stores[0], side));
+    assert_true(layout->plan->scans[stores[0]].phase < layout->plan->scans[sales[0]].phase);
+    assert_int_equal(count_needing(layout, SOURCE_SCAN, side), 1);
     /* Sales are grouped by the store's row, and what comes of it fetches the names. */
-    assert_int_equal(count_needing(shape, SOURCE_FOLD, side), 1);
-    shape_release(shape);
+    assert_int_equal(count_needing(layout, SOURCE_FOLD, side), 1);
+    job_layout_release(layout);
 }
 
 static void a_scan_needs_the_scalars_of_its_conditions(void **state)
 {
     (void)state;
-    struct shape *shape = shop_shape(shop_manifest_of(SHOP_ABOVE));
-    uint32_t scalar = only_copied(shape);
+    struct layout *layout = shop_layout(shop_manifest_of(SHOP_ABOVE));
+    uint32_t scalar = only_copied(layout);
     uint32_t sales[2];
-    assert_true(shape->plan->folds[scalar].is_scalar);
-    assert_int_equal(shop_scans(shape->plan, "sales", sales), 2);
-    uint32_t late = shape->plan->scans[sales[0]].phase > shape->plan->scans[sales[1]].phase ? 0 : 1;
-    assert_true(scan_needs(shape, sales[late], scalar));
-    assert_false(scan_needs(shape, sales[1 - late], scalar));
-    shape_release(shape);
+    assert_true(layout->plan->folds[scalar].is_scalar);
+    assert_int_equal(shop_scans(layout->plan, "sales", sales), 2);
+    uint32_t late =
+        layout->plan->scans[sales[0]].phase > layout->plan->scans[sales[1]].phase ? 0 : 1;
+    assert_true(scan_needs(layout, sales[late], scalar));
+    assert_false(scan_needs(layout, sales[1 - late], scalar));
+    job_layout_release(layout);
 }
 
 static void what_a_fold_emits_may_need_a_scalar_too(void **state)
 {
     (void)state;
-    struct shape *shape = shop_shape(shop_manifest_of(SHOP_GOOD));
-    uint32_t scalar = only_copied(shape);
-    assert_true(shape->plan->folds[scalar].is_scalar);
-    assert_int_equal(count_needing(shape, SOURCE_FOLD, scalar), 1);
-    assert_int_equal(count_needing(shape, SOURCE_SCAN, scalar), 0);
-    for (uint32_t scan = 0; scan < shape->plan->scan_count; scan++) {
-        assert_false(scan_needs(shape, scan, scalar));
+    struct layout *layout = shop_layout(shop_manifest_of(SHOP_GOOD));
+    uint32_t scalar = only_copied(layout);
+    assert_true(layout->plan->folds[scalar].is_scalar);
+    assert_int_equal(count_needing(layout, SOURCE_FOLD, scalar), 1);
+    assert_int_equal(count_needing(layout, SOURCE_SCAN, scalar), 0);
+    for (uint32_t scan = 0; scan < layout->plan->scan_count; scan++) {
+        assert_false(scan_needs(layout, scan, scalar));
     }
-    shape_release(shape);
+    job_layout_release(layout);
 }
 
 static void what_needs_nothing_is_sent_nothing(void **state)
 {
     (void)state;
-    struct shape *shape = shop_shape(shop_manifest_of(SHOP_TOTALS));
-    assert_int_equal(count_copied(shape), 0);
-    shape_release(shape);
+    struct layout *layout = shop_layout(shop_manifest_of(SHOP_TOTALS));
+    assert_int_equal(count_copied(layout), 0);
+    job_layout_release(layout);
     /* A side that is too large goes by shards, which nobody copies. */
     struct manifest manifest = shop_manifest_of(SHOP_NAMES);
-    manifest.side_table_limit = 1;
-    shape = shop_shape(manifest);
-    assert_int_equal(count_copied(shape), 0);
-    check_owners(shape);
-    check_feeds(shape);
-    shape_release(shape);
+    manifest.broadcast_limit = 1;
+    layout = shop_layout(manifest);
+    assert_int_equal(count_copied(layout), 0);
+    check_owners(layout);
+    check_feeds(layout);
+    job_layout_release(layout);
 }
 
 static void all_queries_together_need_what_each_needs(void **state)
 {
     (void)state;
-    struct shape *shape = shop_shape(shop_manifest());
-    const struct plan *plan = shape->plan;
-    assert_int_equal(count_copied(shape), 3);
+    struct layout *layout = shop_layout(shop_manifest());
+    const struct plan *plan = layout->plan;
+    assert_int_equal(count_copied(layout), 3);
     for (uint32_t fold = 0; fold < plan->fold_count; fold++) {
-        bool is_used = plan->folds[fold].is_side || plan->folds[fold].is_scalar;
-        assert_int_equal(shape->copied[fold], is_used);
+        bool is_used = plan->folds[fold].is_build_side || plan->folds[fold].is_scalar;
+        assert_int_equal(layout->copied[fold], is_used);
         /* What is needed is complete in an earlier phase. */
         for (uint32_t scan = 0; scan < plan->scan_count; scan++) {
-            if (!scan_needs(shape, scan, fold)) continue;
+            if (!scan_needs(layout, scan, fold)) continue;
             assert_true(plan->folds[fold].phase < plan->scans[scan].phase);
         }
     }
-    shape_release(shape);
+    job_layout_release(layout);
 }
 
 /* ---- the same everywhere, or refused ---- */
@@ -276,7 +279,7 @@ static void all_queries_together_need_what_each_needs(void **state)
 static void encode_shop(struct manifest manifest, struct buf *out)
 {
     struct error err;
-    assert_int_equal(shape_fingerprint(&manifest, &err), STATUS_OK);
+    assert_int_equal(job_layout_fingerprint(&manifest, &err), STATUS_OK);
     manifest_encode(&manifest, out);
     assert_false(out->failed);
 }
@@ -290,44 +293,44 @@ static void equal_bytes_give_equal_shapes(void **state)
 {
     (void)state;
     struct buf bytes = {0};
-    struct shape *shapes[2];
+    struct layout *layouts[2];
     struct error err;
     encode_shop(shop_manifest(), &bytes);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(shape_create(text_from(&bytes), NULL, &shapes[i], &err), STATUS_OK);
-        assert_true(text_equal(shapes[i]->bytes, text_from(&bytes)));
-        assert_true(shapes[i]->hash == manifest_hash(text_from(&bytes)));
-        assert_true(shapes[i]->bytes.bytes != (const char *)bytes.bytes);
+        assert_int_equal(job_layout_create(text_from(&bytes), NULL, &layouts[i], &err), STATUS_OK);
+        assert_true(text_equal(layouts[i]->bytes, text_from(&bytes)));
+        assert_true(layouts[i]->hash == manifest_hash(text_from(&bytes)));
+        assert_true(layouts[i]->bytes.bytes != (const char *)bytes.bytes);
     }
     buf_done(&bytes); /* They were copied. */
-    const struct plan *plan = shapes[0]->plan;
-    assert_true(shapes[0]->manifest.plan == shapes[1]->manifest.plan);
-    assert_int_equal(plan->fold_count, shapes[1]->plan->fold_count);
+    const struct plan *plan = layouts[0]->plan;
+    assert_true(layouts[0]->manifest.plan == layouts[1]->manifest.plan);
+    assert_int_equal(plan->fold_count, layouts[1]->plan->fold_count);
     for (uint32_t fold = 0; fold < plan->fold_count; fold++) {
-        assert_int_equal(shapes[0]->copied[fold], shapes[1]->copied[fold]);
-        for (uint32_t shard = 0; shard < shape_shard_count(shapes[0], fold); shard++) {
-            assert_int_equal(shape_owner(shapes[0], fold, shard),
-                             shape_owner(shapes[1], fold, shard));
+        assert_int_equal(layouts[0]->copied[fold], layouts[1]->copied[fold]);
+        for (uint32_t shard = 0; shard < job_layout_shard_count(layouts[0], fold); shard++) {
+            assert_int_equal(job_layout_owner(layouts[0], fold, shard),
+                             job_layout_owner(layouts[1], fold, shard));
         }
     }
     /* Kept, it lives until the last release. */
-    assert_ptr_equal(shape_keep(shapes[0]), shapes[0]);
-    shape_release(shapes[0]);
-    assert_true(text_equal(shapes[0]->manifest.job, TEXT_LITERAL("job-1")));
-    shape_release(shapes[0]);
-    shape_release(shapes[1]);
-    shape_release(NULL);
+    assert_ptr_equal(job_layout_keep(layouts[0]), layouts[0]);
+    job_layout_release(layouts[0]);
+    assert_true(text_equal(layouts[0]->manifest.job, TEXT_LITERAL("job-1")));
+    job_layout_release(layouts[0]);
+    job_layout_release(layouts[1]);
+    job_layout_release(NULL);
 }
 
 static void check_refused(struct manifest manifest, status code, const char *part)
 {
     struct buf bytes = {0};
-    struct shape *shape = NULL;
+    struct layout *layout = NULL;
     struct error err = {.text = ""};
     manifest_encode(&manifest, &bytes);
-    assert_int_equal(shape_create(text_from(&bytes), NULL, &shape, &err), code);
+    assert_int_equal(job_layout_create(text_from(&bytes), NULL, &layout, &err), code);
     if (strstr(err.text, part) == NULL) fail_msg("%s", err.text);
-    assert_null(shape);
+    assert_null(layout);
     buf_done(&bytes);
 }
 
@@ -341,20 +344,20 @@ static void another_model_is_refused_and_a_copy_of_the_own_is_not(void **state)
     const struct sentiment_model *models[] = {NULL, &same, &other};
     for (uint32_t planned = 0; planned < 3; planned++) {
         struct manifest manifest = shop_manifest();
-        char build[SHAPE_BUILD_SIZE];
+        char build[JOB_LAYOUT_BUILD_SIZE];
         struct buf bytes = {0};
         struct error err = {.text = ""};
-        manifest.build = shape_build_with(models[planned], build);
-        assert_int_equal(shape_fingerprint(&manifest, &err), STATUS_OK);
+        manifest.build = job_layout_build_with(models[planned], build);
+        assert_int_equal(job_layout_fingerprint(&manifest, &err), STATUS_OK);
         manifest_encode(&manifest, &bytes);
         for (uint32_t own = 0; own < 3; own++) {
-            struct shape *shape = NULL;
+            struct layout *layout = NULL;
             bool agree = (planned == 2) == (own == 2);
-            assert_int_equal(shape_create(text_from(&bytes), models[own], &shape, &err),
+            assert_int_equal(job_layout_create(text_from(&bytes), models[own], &layout, &err),
                              agree ? STATUS_OK : STATUS_USAGE);
-            if (agree) assert_ptr_equal(shape->sentiment, models[own]);
+            if (agree) assert_ptr_equal(layout->sentiment, models[own]);
             if (!agree) assert_non_null(strstr(err.text, "with the same sentiment_model"));
-            shape_release(shape);
+            job_layout_release(layout);
         }
         buf_done(&bytes);
     }
@@ -365,7 +368,7 @@ static void another_build_or_plan_is_refused(void **state)
     (void)state;
     struct manifest manifest = shop_manifest();
     struct error err;
-    assert_int_equal(shape_fingerprint(&manifest, &err), STATUS_OK);
+    assert_int_equal(job_layout_fingerprint(&manifest, &err), STATUS_OK);
     struct manifest other = manifest;
     other.build = TEXT_LITERAL("0.0.9");
     check_refused(other, STATUS_USAGE, "planned by build 0.0.9 and this is build ");
@@ -376,7 +379,7 @@ static void another_build_or_plan_is_refused(void **state)
     other = manifest;
     other.query_count--;
     check_refused(other, STATUS_USAGE, "gives another plan here");
-    /* Sizes that make the other table the side table. */
+    /* Sizes that make the other table the build side. */
     const struct manifest_file large = {TEXT_LITERAL("stores.csv"), 1000000000};
     const struct manifest_table tables[] = {{TEXT_LITERAL("stores"), &large, 1},
                                             shop_table_files[1]};
@@ -394,14 +397,14 @@ static void a_setting_is_part_of_the_plan(void **state)
     const struct manifest_setting setting = {TEXT_LITERAL("low"), TEXT_LITERAL("5")};
     struct manifest manifest = shop_manifest();
     struct error err;
-    assert_int_equal(shape_fingerprint(&manifest, &err), STATUS_OK);
+    assert_int_equal(job_layout_fingerprint(&manifest, &err), STATUS_OK);
     uint64_t without = manifest.plan;
     manifest.settings = &setting;
     manifest.setting_count = 1;
     check_refused(manifest, STATUS_USAGE, "gives another plan here");
-    assert_int_equal(shape_fingerprint(&manifest, &err), STATUS_OK);
+    assert_int_equal(job_layout_fingerprint(&manifest, &err), STATUS_OK);
     assert_true(manifest.plan != without);
-    shape_release(shop_shape(manifest));
+    job_layout_release(shop_layout(manifest));
 }
 
 static void what_is_wrong_with_a_question_is_said(void **state)
@@ -414,7 +417,7 @@ static void what_is_wrong_with_a_question_is_said(void **state)
     manifest.plan = 42;
     manifest.queries = &query;
     manifest.query_count = 1;
-    assert_int_equal(shape_fingerprint(&manifest, &err), STATUS_SQL);
+    assert_int_equal(job_layout_fingerprint(&manifest, &err), STATUS_SQL);
     assert_string_equal(err.text, "q9.sql:1:8: no column `nam` in stores; did you mean `name`?\n"
                                   "  1 | SELECT nam FROM stores\n"
                                   "    |        ^");
@@ -422,7 +425,7 @@ static void what_is_wrong_with_a_question_is_said(void **state)
     manifest.plan = 42;
     manifest.settings = &setting;
     manifest.setting_count = 1;
-    assert_int_equal(shape_fingerprint(&manifest, &err), STATUS_USAGE);
+    assert_int_equal(job_layout_fingerprint(&manifest, &err), STATUS_USAGE);
     assert_non_null(strstr(err.text, "did you mean `low`?"));
     assert_int_equal(manifest.plan, 42);
 }
@@ -431,13 +434,13 @@ static void what_is_wrong_with_a_question_is_said(void **state)
 
 static status try_bytes(const unsigned char *bytes, size_t size)
 {
-    struct shape *shape = NULL;
+    struct layout *layout = NULL;
     struct error err = {.text = ""};
     status code =
-        shape_create((struct text){(const char *)bytes, (uint32_t)size}, NULL, &shape, &err);
-    assert_int_equal(code == STATUS_OK, shape != NULL);
+        job_layout_create((struct text){(const char *)bytes, (uint32_t)size}, NULL, &layout, &err);
+    assert_int_equal(code == STATUS_OK, layout != NULL);
     if (code != STATUS_OK) assert_true(err.text[0] != '\0');
-    shape_release(shape);
+    job_layout_release(layout);
     return code;
 }
 
@@ -492,19 +495,19 @@ static void every_failing_allocation_is_reported(void **state)
     bool refused = true;
     encode_shop(shop_manifest(), &bytes);
     for (size_t count = 0; refused; count++) {
-        struct shape *shape = NULL;
+        struct layout *layout = NULL;
         memory_fail_after(count);
-        status code = shape_create(text_from(&bytes), NULL, &shape, &err);
+        status code = job_layout_create(text_from(&bytes), NULL, &layout, &err);
         refused = memory_was_refused();
         memory_fail_never();
         assert_int_equal(code, refused ? STATUS_MEMORY : STATUS_OK);
-        shape_release(shape);
+        job_layout_release(layout);
     }
     refused = true;
     for (size_t count = 0; refused; count++) {
         struct manifest manifest = shop_manifest();
         memory_fail_after(count);
-        status code = shape_fingerprint(&manifest, &err);
+        status code = job_layout_fingerprint(&manifest, &err);
         refused = memory_was_refused();
         memory_fail_never();
         assert_int_equal(code, refused ? STATUS_MEMORY : STATUS_OK);
@@ -519,7 +522,7 @@ int main(void)
         cmocka_unit_test(without_a_worker_that_folds_there_is_no_job),
         cmocka_unit_test(workers_are_found_by_their_names),
         cmocka_unit_test(chunks_go_to_all_work_queues_in_turn),
-        cmocka_unit_test(a_join_needs_its_side_table),
+        cmocka_unit_test(a_join_needs_its_build_side),
         cmocka_unit_test(a_scan_needs_the_scalars_of_its_conditions),
         cmocka_unit_test(what_a_fold_emits_may_need_a_scalar_too),
         cmocka_unit_test(what_needs_nothing_is_sent_nothing),

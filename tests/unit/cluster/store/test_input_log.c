@@ -76,7 +76,7 @@ static void write_file(const char *name, const void *bytes, size_t size)
 
 struct heard {
     struct log_replay replay;
-    struct log_files *files;
+    struct input_log *files;
     struct buf text; /* "job:payload;" for each record. */
     struct buf notices;
     const char *remove_at; /* The payload at which its job is removed. */
@@ -94,7 +94,7 @@ static status hear_record(struct log_replay *replay, const char *job, struct buf
     buf_put_string(&heard->text, ";");
     if (heard->text.failed) return error_memory(err);
     if (heard->remove_at != NULL && text_equal(payload, text_of(heard->remove_at))) {
-        return log_files_remove(heard->files, job, err);
+        return input_log_remove(heard->files, job, err);
     }
     if (heard->fail_at != NULL && text_equal(payload, text_of(heard->fail_at))) {
         return error_set(err, STATUS_CORRUPT, "not understood");
@@ -102,7 +102,7 @@ static status hear_record(struct log_replay *replay, const char *job, struct buf
     return STATUS_OK;
 }
 
-static void hear_notice(struct log_replay *replay, const struct log_notice *notice)
+static void hear_notice(struct log_replay *replay, const struct input_log_notice *notice)
 {
     struct heard *heard = (struct heard *)replay;
     static const char *const kinds[] = {"cut", "removed", "junk"};
@@ -129,28 +129,29 @@ static const char *string_of(struct buf *buf)
     return (const char *)buf->bytes;
 }
 
-static struct log_files *open_files(struct heard *heard, struct log_report *out_report)
+static struct input_log *open_files(struct heard *heard, struct input_log_report *out_report)
 {
-    struct log_files *files = NULL;
+    struct input_log *files = NULL;
     struct error err;
-    assert_int_equal(log_files_open(folder, (struct log_options){0}, &files, &err), STATUS_OK);
+    assert_int_equal(input_log_open(folder, (struct input_log_options){0}, &files, &err),
+                     STATUS_OK);
     heard->files = files;
-    assert_int_equal(log_files_replay(files, &heard->replay, out_report, &err), STATUS_OK);
+    assert_int_equal(input_log_replay(files, &heard->replay, out_report, &err), STATUS_OK);
     return files;
 }
 
-static void append(struct log_files *files, const char *job, const char *payload)
+static void append(struct input_log *files, const char *job, const char *payload)
 {
     struct error err;
-    assert_int_equal(log_files_append(files, job, text_of(payload), 0, &err), STATUS_OK);
+    assert_int_equal(input_log_append(files, job, text_of(payload), 0, &err), STATUS_OK);
 }
 
 /* Opens, compares what is heard with what is expected, closes. */
-static struct log_report expect_logs(const char *records, const char *notices)
+static struct input_log_report expect_logs(const char *records, const char *notices)
 {
     struct heard heard = heard_new();
-    struct log_report report;
-    log_files_close(open_files(&heard, &report));
+    struct input_log_report report;
+    input_log_close(open_files(&heard, &report));
     assert_string_equal(string_of(&heard.text), records);
     if (notices != NULL) assert_string_equal(string_of(&heard.notices), notices);
     heard_done(&heard);
@@ -166,12 +167,12 @@ enum { PAYLOADS = sizeof payloads / sizeof payloads[0] };
 static void write_small_log(void)
 {
     struct heard heard = heard_new();
-    struct log_report report;
-    struct log_files *files = open_files(&heard, &report);
+    struct input_log_report report;
+    struct input_log *files = open_files(&heard, &report);
     for (int i = 0; i < PAYLOADS; i++) {
         append(files, "job", payloads[i]);
     }
-    log_files_close(files);
+    input_log_close(files);
     heard_done(&heard);
 }
 
@@ -180,7 +181,7 @@ static int records_before(uint64_t position)
 {
     uint64_t end = 0;
     for (int i = 0; i < PAYLOADS; i++) {
-        end += log_record_size((uint32_t)strlen(payloads[i]));
+        end += input_log_record_size((uint32_t)strlen(payloads[i]));
         if (end > position) return i;
     }
     return PAYLOADS;
@@ -195,14 +196,14 @@ static void expect_prefix(int count)
         size += (size_t)snprintf(expected + size, sizeof expected - size, "job:%s;", payloads[i]);
     }
     struct heard heard = heard_new();
-    struct log_report report;
-    struct log_files *files = open_files(&heard, &report);
+    struct input_log_report report;
+    struct input_log *files = open_files(&heard, &report);
     assert_string_equal(string_of(&heard.text), expected);
     assert_int_equal(report.record_count, count);
     assert_int_equal(report.job_count, count > 0);
     assert_int_equal(file_exists(in_folder("jobs/job")), count > 0);
     append(files, "job", "more");
-    log_files_close(files);
+    input_log_close(files);
     heard_done(&heard);
 
     (void)snprintf(expected + size, sizeof expected - size, "job:more;"); /* Fits. */
@@ -213,19 +214,19 @@ static void the_log_is_given_back_in_order_for_every_job(void **state)
 {
     (void)state;
     struct heard heard = heard_new();
-    struct log_report report;
-    struct log_files *files = open_files(&heard, &report);
+    struct input_log_report report;
+    struct input_log *files = open_files(&heard, &report);
     append(files, "b", "1");
     append(files, "a", "2");
     append(files, "b", "3");
     append(files, "a.long-NAME_0", "4");
-    assert_int_equal(log_files_size(files, "b"), 48);
-    assert_int_equal(log_files_size(files, "c"), 0);
-    int64_t age_ms = clock_wall_ms() - log_files_begun_ms(files, "b");
+    assert_int_equal(input_log_size(files, "b"), 48);
+    assert_int_equal(input_log_size(files, "c"), 0);
+    int64_t age_ms = clock_wall_ms() - input_log_begun_ms(files, "b");
     assert_true(age_ms >= -1000 && age_ms < 60000); /* File systems count coarsely. */
-    assert_int_equal(log_files_begun_ms(files, "c"), 0);
-    assert_int_equal(log_files_begun_ms(files, ".."), 0);
-    log_files_close(files);
+    assert_int_equal(input_log_begun_ms(files, "c"), 0);
+    assert_int_equal(input_log_begun_ms(files, ".."), 0);
+    input_log_close(files);
     heard_done(&heard);
 
     report = expect_logs("a:2;a.long-NAME_0:4;b:1;b:3;", "");
@@ -265,11 +266,11 @@ static void a_record_that_stands_elsewhere_is_noticed(void **state)
 {
     (void)state;
     struct heard heard = heard_new();
-    struct log_report report;
-    struct log_files *files = open_files(&heard, &report);
+    struct input_log_report report;
+    struct input_log *files = open_files(&heard, &report);
     append(files, "job", "first..1");
     append(files, "job", "second.2");
-    log_files_close(files);
+    input_log_close(files);
     heard_done(&heard);
     struct text whole = read_file("jobs/job/log");
     char bytes[72];
@@ -280,7 +281,7 @@ static void a_record_that_stands_elsewhere_is_noticed(void **state)
     (void)expect_logs("job:first..1;", "cut job 24;");
     memcpy(bytes, whole.bytes + 24, 24); /* The second, at the beginning. */
     write_file("jobs/job/log", bytes, 24);
-    struct log_report gone = expect_logs("", "removed job 24;");
+    struct input_log_report gone = expect_logs("", "removed job 24;");
     assert_int_equal(gone.removed_count, 1);
     assert_int_equal(gone.lost_bytes, 24);
 }
@@ -297,7 +298,7 @@ static void what_is_not_ours_is_left_alone(void **state)
     write_file("jobs/backup/precious", "x", 1);
     assert_int_equal(mkdir(in_folder("jobs/odd"), 0777), 0);
     assert_int_equal(mkdir(in_folder("jobs/odd/log"), 0777), 0);
-    struct log_report report = expect_logs(
+    struct input_log_report report = expect_logs(
         "job:a;job:bcdefghi;job:jklmnopqrstuvw;job:xyz;job:0123456;",
         "junk backup 0;junk colon: 0;removed empty 0;junk file 0;junk odd 0;junk with space 0;");
     assert_int_equal(report.junk_count, 5);
@@ -312,15 +313,16 @@ static void the_listener_may_remove_the_job_or_refuse(void **state)
     (void)state;
     write_small_log();
     struct heard heard = heard_new();
-    struct log_report report;
-    struct log_files *files = NULL;
+    struct input_log_report report;
+    struct input_log *files = NULL;
     struct error err;
 
     heard.fail_at = "xyz";
-    assert_int_equal(log_files_open(folder, (struct log_options){0}, &files, &err), STATUS_OK);
-    assert_int_equal(log_files_replay(files, &heard.replay, &report, &err), STATUS_CORRUPT);
+    assert_int_equal(input_log_open(folder, (struct input_log_options){0}, &files, &err),
+                     STATUS_OK);
+    assert_int_equal(input_log_replay(files, &heard.replay, &report, &err), STATUS_CORRUPT);
     assert_string_equal(err.text, "not understood");
-    log_files_close(files);
+    input_log_close(files);
     assert_true(file_exists(in_folder("jobs/job/log")));
     heard_done(&heard);
 
@@ -331,7 +333,7 @@ static void the_listener_may_remove_the_job_or_refuse(void **state)
     assert_int_equal(report.job_count, 0);
     assert_false(file_exists(in_folder("jobs/job")));
     append(files, "job", "anew");
-    log_files_close(files);
+    input_log_close(files);
     heard_done(&heard);
     (void)expect_logs("job:anew;", "");
 }
@@ -340,8 +342,8 @@ static void removing_takes_the_folder_with_all_in_it(void **state)
 {
     (void)state;
     struct heard heard = heard_new();
-    struct log_report report;
-    struct log_files *files = open_files(&heard, &report);
+    struct input_log_report report;
+    struct input_log *files = open_files(&heard, &report);
     struct error err;
     append(files, "a", "1");
     append(files, "b", "2");
@@ -351,14 +353,14 @@ static void removing_takes_the_folder_with_all_in_it(void **state)
     write_file("jobs/a/deep/file", "x", 1);
     assert_int_equal(symlink(in_folder("outside"), in_folder("jobs/a/link")), 0);
     assert_int_equal(symlink(folder, in_folder("jobs/a/link-to-folder")), 0);
-    assert_int_equal(log_files_remove(files, "a", &err), STATUS_OK);
+    assert_int_equal(input_log_remove(files, "a", &err), STATUS_OK);
     assert_false(file_exists(in_folder("jobs/a")));
     assert_true(file_exists(in_folder("outside")));
-    assert_int_equal(log_files_remove(files, "a", &err), STATUS_OK);
-    assert_int_equal(log_files_remove(files, "never", &err), STATUS_OK);
+    assert_int_equal(input_log_remove(files, "a", &err), STATUS_OK);
+    assert_int_equal(input_log_remove(files, "never", &err), STATUS_OK);
     append(files, "a", "3");
     append(files, "b", "4");
-    log_files_close(files);
+    input_log_close(files);
     heard_done(&heard);
     (void)expect_logs("a:3;b:2;b:4;", "");
 }
@@ -367,19 +369,19 @@ static void names_that_lead_elsewhere_are_refused(void **state)
 {
     (void)state;
     struct heard heard = heard_new();
-    struct log_report report;
-    struct log_files *files = open_files(&heard, &report);
+    struct input_log_report report;
+    struct input_log *files = open_files(&heard, &report);
     struct error err;
     char longest[66];
     memset(longest, 'a', 65);
     longest[65] = '\0';
     const char *const names[] = {"", ".", "..", "a/b", "../a", "a b", "\xc3\xa4", longest};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_int_equal(log_files_append(files, names[i], text_of("x"), 0, &err), STATUS_INTERNAL);
-        assert_int_equal(log_files_remove(files, names[i], &err), STATUS_INTERNAL);
+        assert_int_equal(input_log_append(files, names[i], text_of("x"), 0, &err), STATUS_INTERNAL);
+        assert_int_equal(input_log_remove(files, names[i], &err), STATUS_INTERNAL);
     }
     append(files, longest + 1, "x");
-    log_files_close(files);
+    input_log_close(files);
     heard_done(&heard);
 }
 
@@ -387,27 +389,27 @@ static void the_quota_is_exact_and_leaves_the_log_as_it_was(void **state)
 {
     (void)state;
     struct heard heard = heard_new();
-    struct log_report report;
-    struct log_files *files = open_files(&heard, &report);
+    struct input_log_report report;
+    struct input_log *files = open_files(&heard, &report);
     struct error err;
-    assert_int_equal(log_files_append(files, "a", text_of("12345678"), 23, &err), STATUS_LIMIT);
+    assert_int_equal(input_log_append(files, "a", text_of("12345678"), 23, &err), STATUS_LIMIT);
     assert_non_null(strstr(err.text, "job a"));
     assert_false(file_exists(in_folder("jobs/a")));
-    assert_int_equal(log_files_append(files, "a", text_of("12345678"), 24, &err), STATUS_OK);
-    assert_int_equal(log_files_append(files, "a", text_of("x"), 47, &err), STATUS_LIMIT);
-    assert_int_equal(log_files_append(files, "a", text_of("y"), 48, &err), STATUS_OK);
-    log_files_close(files);
+    assert_int_equal(input_log_append(files, "a", text_of("12345678"), 24, &err), STATUS_OK);
+    assert_int_equal(input_log_append(files, "a", text_of("x"), 47, &err), STATUS_LIMIT);
+    assert_int_equal(input_log_append(files, "a", text_of("y"), 48, &err), STATUS_OK);
+    input_log_close(files);
     heard_done(&heard);
     (void)expect_logs("a:12345678;a:y;", "");
 
-    struct log_options options = {.record_limit = 7};
-    assert_int_equal(log_files_open(folder, options, &files, &err), STATUS_OK);
+    struct input_log_options options = {.record_limit = 7};
+    assert_int_equal(input_log_open(folder, options, &files, &err), STATUS_OK);
     heard = heard_new(); /* The first record is now larger than any can be. */
-    assert_int_equal(log_files_replay(files, &heard.replay, &report, &err), STATUS_OK);
+    assert_int_equal(input_log_replay(files, &heard.replay, &report, &err), STATUS_OK);
     assert_int_equal(report.removed_count, 1);
-    assert_int_equal(log_files_append(files, "a", text_of("12345678"), 0, &err), STATUS_LIMIT);
+    assert_int_equal(input_log_append(files, "a", text_of("12345678"), 0, &err), STATUS_LIMIT);
     append(files, "a", "1234567");
-    log_files_close(files);
+    input_log_close(files);
     heard_done(&heard);
 }
 
@@ -419,27 +421,27 @@ static void a_write_that_fails_half_way_leaves_the_log_as_it_was(void **state)
     (void)signal(SIGXFSZ, SIG_IGN); /* Cannot fail for this number. */
     for (rlim_t size = 0; size < 64; size++) {
         struct heard heard = heard_new();
-        struct log_report report;
-        struct log_files *files = open_files(&heard, &report);
+        struct input_log_report report;
+        struct input_log *files = open_files(&heard, &report);
         struct error err;
         struct rlimit limit = {.rlim_cur = size, .rlim_max = before.rlim_max};
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-        status first = log_files_append(files, "a", text_of("first"), 0, &err);
-        status second = log_files_append(files, "a", text_of("longer than eight"), 0, &err);
+        status first = input_log_append(files, "a", text_of("first"), 0, &err);
+        status second = input_log_append(files, "a", text_of("longer than eight"), 0, &err);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
         assert_int_equal(first, size < 24 ? STATUS_IO : STATUS_OK);
         assert_int_equal(second, STATUS_IO);
         assert_non_null(strstr(err.text, in_folder("jobs/a/log")));
         append(files, "a", "third");
-        assert_int_equal(log_files_size(files, "a"), size < 24 ? 24 : 48);
-        log_files_close(files);
+        assert_int_equal(input_log_size(files, "a"), size < 24 ? 24 : 48);
+        input_log_close(files);
         heard_done(&heard);
 
         (void)expect_logs(size < 24 ? "a:third;" : "a:first;a:third;", "");
         heard = heard_new();
         files = open_files(&heard, &report);
-        assert_int_equal(log_files_remove(files, "a", &err), STATUS_OK);
-        log_files_close(files);
+        assert_int_equal(input_log_remove(files, "a", &err), STATUS_OK);
+        input_log_close(files);
         heard_done(&heard);
     }
 }
@@ -447,20 +449,20 @@ static void a_write_that_fails_half_way_leaves_the_log_as_it_was(void **state)
 static void a_log_that_was_taken_away_does_not_begin_anew(void **state)
 {
     (void)state;
-    struct log_files *files = NULL;
+    struct input_log *files = NULL;
     struct heard heard = heard_new();
-    struct log_report report;
+    struct input_log_report report;
     struct error err;
-    struct log_options options = {.descriptor_limit = 1};
-    assert_int_equal(log_files_open(folder, options, &files, &err), STATUS_OK);
-    assert_int_equal(log_files_replay(files, &heard.replay, &report, &err), STATUS_OK);
+    struct input_log_options options = {.descriptor_limit = 1};
+    assert_int_equal(input_log_open(folder, options, &files, &err), STATUS_OK);
+    assert_int_equal(input_log_replay(files, &heard.replay, &report, &err), STATUS_OK);
     append(files, "a", "1");
     append(files, "b", "2"); /* Closes the other. */
     assert_int_equal(unlink(in_folder("jobs/a/log")), 0);
-    assert_int_equal(log_files_append(files, "a", text_of("3"), 0, &err), STATUS_IO);
+    assert_int_equal(input_log_append(files, "a", text_of("3"), 0, &err), STATUS_IO);
     assert_non_null(strstr(err.text, in_folder("jobs/a/log")));
     append(files, "b", "4");
-    log_files_close(files);
+    input_log_close(files);
     heard_done(&heard);
     (void)expect_logs("b:2;b:4;", "removed a 0;");
 }
@@ -479,22 +481,22 @@ static void many_jobs_need_few_descriptors(void **state)
     (void)state;
     enum { JOBS = 40, ROUNDS = 20, LIMIT = 3 };
     uint32_t before = count_descriptors();
-    struct log_files *files = NULL;
+    struct input_log *files = NULL;
     struct heard heard = heard_new();
     struct buf expected[JOBS] = {{0}};
-    struct log_report report;
+    struct input_log_report report;
     struct error err;
     struct random random = {7};
-    struct log_options options = {.descriptor_limit = LIMIT};
-    assert_int_equal(log_files_open(folder, options, &files, &err), STATUS_OK);
-    assert_int_equal(log_files_replay(files, &heard.replay, &report, &err), STATUS_OK);
+    struct input_log_options options = {.descriptor_limit = LIMIT};
+    assert_int_equal(input_log_open(folder, options, &files, &err), STATUS_OK);
+    assert_int_equal(input_log_replay(files, &heard.replay, &report, &err), STATUS_OK);
     for (uint32_t i = 0; i < JOBS * ROUNDS; i++) {
         char job[20];
         char payload[20];
         uint32_t number = random_below(&random, JOBS);
         (void)snprintf(job, sizeof job, "job%02u", number); /* Fits. */
         if (random_below(&random, 10) == 0) {
-            assert_int_equal(log_files_remove(files, job, &err), STATUS_OK);
+            assert_int_equal(input_log_remove(files, job, &err), STATUS_OK);
             buf_reset(&expected[number]);
             continue;
         }
@@ -503,7 +505,7 @@ static void many_jobs_need_few_descriptors(void **state)
         buf_format(&expected[number], "%s:%s;", job, payload);
         assert_true(count_descriptors() <= before + LIMIT);
     }
-    log_files_close(files);
+    input_log_close(files);
     heard_done(&heard);
     assert_int_equal(count_descriptors(), before);
 
@@ -519,16 +521,17 @@ static void many_jobs_need_few_descriptors(void **state)
 static void folders_that_cannot_be_used_are_named(void **state)
 {
     (void)state;
-    struct log_files *files = NULL;
+    struct input_log *files = NULL;
     struct error err;
-    assert_int_equal(log_files_open(in_folder("no"), (struct log_options){0}, &files, &err),
+    assert_int_equal(input_log_open(in_folder("no"), (struct input_log_options){0}, &files, &err),
                      STATUS_IO);
     assert_non_null(strstr(err.text, in_folder("no/jobs")));
     char longest[5000];
     memset(longest, 'a', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
-    assert_int_equal(log_files_open(longest, (struct log_options){0}, &files, &err), STATUS_IO);
-    log_files_close(NULL);
+    assert_int_equal(input_log_open(longest, (struct input_log_options){0}, &files, &err),
+                     STATUS_IO);
+    input_log_close(NULL);
 }
 
 static void memory_that_runs_out_is_an_error_and_loses_nothing(void **state)
@@ -538,19 +541,19 @@ static void memory_that_runs_out_is_an_error_and_loses_nothing(void **state)
     struct error err;
     bool refused = true;
     for (size_t count = 0; refused; count++) {
-        struct log_files *files = NULL;
-        struct log_report report;
+        struct input_log *files = NULL;
+        struct input_log_report report;
         struct heard heard = heard_new();
         memory_fail_after(count);
-        status result = log_files_open(folder, (struct log_options){0}, &files, &err);
+        status result = input_log_open(folder, (struct input_log_options){0}, &files, &err);
         if (result == STATUS_OK) {
-            result = log_files_replay(files, &heard.replay, &report, &err);
+            result = input_log_replay(files, &heard.replay, &report, &err);
         }
-        if (result == STATUS_OK) result = log_files_append(files, "b", text_of("x"), 0, &err);
+        if (result == STATUS_OK) result = input_log_append(files, "b", text_of("x"), 0, &err);
         refused = memory_was_refused();
         memory_fail_never();
         assert_int_equal(result, refused ? STATUS_MEMORY : STATUS_OK);
-        log_files_close(files);
+        input_log_close(files);
         heard_done(&heard);
     }
     (void)expect_logs("b:x;job:a;job:bcdefghi;job:jklmnopqrstuvw;job:xyz;job:0123456;", "");

@@ -1,4 +1,4 @@
-/* test_intent_record.c - what was in hand when a process ended is known at the next start.
+/* test_intent_record.c - what was in flight when a process ended is known at the next start.
  *
  * Method: random holds, releases, forgettings and restarts are compared with a naive model; a child
  * is killed with SIGKILL while it holds items, and at random moments while it takes and drops them
@@ -20,33 +20,33 @@
 #include "cluster/store/intent_record.h"
 
 static char folder[64];
-static char note_path[80];
+static char intent_path[80];
 
 static int set_up(void **state)
 {
     (void)state;
     (void)snprintf(folder, sizeof folder, "/tmp/millrace-test-XXXXXX"); /* Fits. */
     if (mkdtemp(folder) == NULL) return -1;
-    (void)snprintf(note_path, sizeof note_path, "%s/note", folder); /* Fits. */
+    (void)snprintf(intent_path, sizeof intent_path, "%s/intent", folder); /* Fits. */
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    (void)unlink(note_path); /* May never have been there. */
+    (void)unlink(intent_path); /* May never have been there. */
     return rmdir(folder);
 }
 
-static struct note_file *open_notes(struct note_start *out_start)
+static struct intent_record *open_intents(struct intent_start *out_start)
 {
-    struct note_file *notes = NULL;
+    struct intent_record *intents = NULL;
     struct error err;
-    assert_int_equal(note_file_open(folder, &notes, out_start, &err), STATUS_OK);
-    return notes;
+    assert_int_equal(intent_record_open(folder, &intents, out_start, &err), STATUS_OK);
+    return intents;
 }
 
-static uint32_t starts_of(const struct note_start *start, uint64_t item)
+static uint32_t starts_of(const struct intent_start *start, uint64_t item)
 {
     uint32_t starts = 0;
     for (uint32_t i = 0; i < start->found_count; i++) {
@@ -60,112 +60,112 @@ static uint32_t starts_of(const struct note_start *start, uint64_t item)
 static void a_new_file_is_empty_and_sound(void **state)
 {
     (void)state;
-    struct note_start start = {.found_count = 99};
-    note_file_close(open_notes(&start));
+    struct intent_start start = {.found_count = 99};
+    intent_record_close(open_intents(&start));
     assert_int_equal(start.found_count, 0);
     assert_false(start.damaged);
-    note_file_close(open_notes(&start));
+    intent_record_close(open_intents(&start));
     assert_int_equal(start.found_count, 0);
     assert_false(start.damaged);
-    note_file_close(NULL);
+    intent_record_close(NULL);
 }
 
 static void starts_are_counted_until_the_item_is_released_or_forgotten(void **state)
 {
     (void)state;
-    struct note_start start;
-    struct note_file *notes = open_notes(&start);
-    assert_true(note_file_hold(notes, 7));
-    assert_true(note_file_hold(notes, 8));
-    assert_true(note_file_hold(notes, 9));
-    note_file_release(notes, 8);
-    note_file_release(notes, 1234); /* Never held. */
+    struct intent_start start;
+    struct intent_record *intents = open_intents(&start);
+    assert_true(intent_record_hold(intents, 7));
+    assert_true(intent_record_hold(intents, 8));
+    assert_true(intent_record_hold(intents, 9));
+    intent_record_release(intents, 8);
+    intent_record_release(intents, 1234); /* Never held. */
     for (uint32_t round = 1; round <= 6; round++) {
-        note_file_close(notes);
-        notes = open_notes(&start);
+        intent_record_close(intents);
+        intents = open_intents(&start);
         assert_int_equal(start.found_count, 2);
         assert_int_equal(starts_of(&start, 7), round);
         assert_int_equal(starts_of(&start, 9), round);
-        assert_true(note_file_hold(notes, 7)); /* Taken again: the count stays. */
-        assert_true(note_file_hold(notes, 9));
+        assert_true(intent_record_hold(intents, 7)); /* Taken again: the count stays. */
+        assert_true(intent_record_hold(intents, 9));
     }
-    note_file_release(notes, 7);
-    note_file_forget(notes, 9);
-    note_file_forget(notes, 9);
-    note_file_close(notes);
-    notes = open_notes(&start);
+    intent_record_release(intents, 7);
+    intent_record_forget(intents, 9);
+    intent_record_forget(intents, 9);
+    intent_record_close(intents);
+    intents = open_intents(&start);
     assert_int_equal(start.found_count, 0);
-    note_file_close(notes);
+    intent_record_close(intents);
 }
 
-static void what_was_not_in_hand_is_not_suspected_again(void **state)
+static void what_was_not_in_flight_is_not_suspected_again(void **state)
 {
     (void)state;
-    struct note_start start;
-    struct note_file *notes = open_notes(&start);
-    assert_true(note_file_hold(notes, 7));
+    struct intent_start start;
+    struct intent_record *intents = open_intents(&start);
+    assert_true(intent_record_hold(intents, 7));
     for (uint32_t round = 1; round <= 6; round++) {
-        note_file_close(notes);
-        notes = open_notes(&start);
-        assert_int_equal(starts_of(&start, 7), 1); /* Only the first end had it in hand. */
+        intent_record_close(intents);
+        intents = open_intents(&start);
+        assert_int_equal(starts_of(&start, 7), 1); /* Only the first end had it in flight. */
     }
-    assert_true(note_file_hold(notes, 7));
-    note_file_close(notes);
-    notes = open_notes(&start);
+    assert_true(intent_record_hold(intents, 7));
+    intent_record_close(intents);
+    intents = open_intents(&start);
     assert_int_equal(starts_of(&start, 7), 2);
-    note_file_close(notes);
+    intent_record_close(intents);
 }
 
-static void an_item_in_hand_twice_is_released_twice(void **state)
+static void an_item_in_flight_twice_is_released_twice(void **state)
 {
     (void)state;
-    struct note_start start;
-    struct note_file *notes = open_notes(&start);
-    assert_true(note_file_hold(notes, 7));
-    assert_true(note_file_hold(notes, 7));
-    note_file_release(notes, 7);
-    note_file_close(notes);
-    notes = open_notes(&start);
+    struct intent_start start;
+    struct intent_record *intents = open_intents(&start);
+    assert_true(intent_record_hold(intents, 7));
+    assert_true(intent_record_hold(intents, 7));
+    intent_record_release(intents, 7);
+    intent_record_close(intents);
+    intents = open_intents(&start);
     assert_int_equal(starts_of(&start, 7), 1);
-    assert_true(note_file_hold(notes, 7));
-    assert_true(note_file_hold(notes, 7));
-    note_file_forget(notes, 7);
-    note_file_close(notes);
-    notes = open_notes(&start);
+    assert_true(intent_record_hold(intents, 7));
+    assert_true(intent_record_hold(intents, 7));
+    intent_record_forget(intents, 7);
+    intent_record_close(intents);
+    intents = open_intents(&start);
     assert_int_equal(start.found_count, 0);
-    note_file_close(notes);
+    intent_record_close(intents);
 }
 
-static void old_notes_give_way_to_items_in_hand(void **state)
+static void old_notes_give_way_to_items_in_flight(void **state)
 {
     (void)state;
-    struct note_start start;
-    struct note_file *notes = open_notes(&start);
-    assert_true(note_file_hold(notes, 9000)); /* Found twice in the end, the others once. */
-    note_file_close(notes);
-    notes = open_notes(&start);
-    assert_true(note_file_hold(notes, 9000));
-    for (uint64_t item = 1; item < NOTE_SLOTS; item++) {
-        assert_true(note_file_hold(notes, item));
+    struct intent_start start;
+    struct intent_record *intents = open_intents(&start);
+    assert_true(intent_record_hold(intents, 9000)); /* Found twice in the end, the others once. */
+    intent_record_close(intents);
+    intents = open_intents(&start);
+    assert_true(intent_record_hold(intents, 9000));
+    for (uint64_t item = 1; item < INTENT_SLOTS; item++) {
+        assert_true(intent_record_hold(intents, item));
     }
-    note_file_close(notes);
-    notes = open_notes(&start);
-    assert_int_equal(start.found_count, NOTE_SLOTS);
-    for (uint64_t item = 2001; item < 2000 + NOTE_SLOTS; item++) {
-        assert_true(note_file_hold(notes, item));
+    intent_record_close(intents);
+    intents = open_intents(&start);
+    assert_int_equal(start.found_count, INTENT_SLOTS);
+    for (uint64_t item = 2001; item < 2000 + INTENT_SLOTS; item++) {
+        assert_true(intent_record_hold(intents, item));
     }
-    note_file_close(notes);
-    notes = open_notes(&start);
+    intent_record_close(intents);
+    intents = open_intents(&start);
     assert_int_equal(starts_of(&start, 9000), 2);
     assert_int_equal(starts_of(&start, 1), 0);
-    for (uint64_t item = 3001; item <= 3000 + NOTE_SLOTS; item++) {
-        assert_true(note_file_hold(notes, item));
+    for (uint64_t item = 3001; item <= 3000 + INTENT_SLOTS; item++) {
+        assert_true(intent_record_hold(intents, item));
     }
-    assert_false(note_file_hold(notes, 4000)); /* All are in hand. */
-    note_file_release(notes, 4000);
-    note_file_release(notes, 3001);
-    assert_true(note_file_hold(notes, 4000));
-    note_file_close(notes);
+    assert_false(intent_record_hold(intents, 4000)); /* All are in flight. */
+    intent_record_release(intents, 4000);
+    intent_record_release(intents, 3001);
+    assert_true(intent_record_hold(intents, 4000));
+    intent_record_close(intents);
 }
 
 static void any_order_of_calls_is_as_the_model_says(void **state)
@@ -174,38 +174,38 @@ static void any_order_of_calls_is_as_the_model_says(void **state)
     enum { ITEMS = 12, STEPS = 5000 }; /* Fewer than slots, so that none gives way. */
     uint32_t holders[ITEMS + 1] = {0};
     uint32_t starts[ITEMS + 1] = {0};
-    bool noted[ITEMS + 1] = {false};
+    bool recorded[ITEMS + 1] = {false};
     struct random random = {3};
-    struct note_start start;
-    struct note_file *notes = open_notes(&start);
+    struct intent_start start;
+    struct intent_record *intents = open_intents(&start);
     for (int step = 0; step < STEPS; step++) {
         uint64_t item = 1 + random_below(&random, ITEMS);
         uint32_t choice = random_below(&random, 40);
         if (choice < 18) {
-            assert_true(note_file_hold(notes, item));
-            starts[item] = noted[item] ? starts[item] : 0;
-            noted[item] = true;
+            assert_true(intent_record_hold(intents, item));
+            starts[item] = recorded[item] ? starts[item] : 0;
+            recorded[item] = true;
             holders[item]++;
         } else if (choice < 36) {
-            note_file_release(notes, item);
+            intent_record_release(intents, item);
             holders[item] -= holders[item] > 0;
-            if (holders[item] == 0) noted[item] = false;
+            if (holders[item] == 0) recorded[item] = false;
         } else if (choice < 38) {
-            note_file_forget(notes, item);
+            intent_record_forget(intents, item);
             holders[item] = 0;
-            noted[item] = false;
+            recorded[item] = false;
         } else {
-            note_file_close(notes);
-            notes = open_notes(&start);
+            intent_record_close(intents);
+            intents = open_intents(&start);
             assert_false(start.damaged);
             for (uint64_t i = 1; i <= ITEMS; i++) {
                 starts[i] += holders[i] > 0;
                 holders[i] = 0;
-                assert_int_equal(starts_of(&start, i), noted[i] ? starts[i] : 0);
+                assert_int_equal(starts_of(&start, i), recorded[i] ? starts[i] : 0);
             }
         }
     }
-    note_file_close(notes);
+    intent_record_close(intents);
 }
 
 /* Forks; the child calls `work` and must not come back. Killed after `microseconds`. */
@@ -232,14 +232,15 @@ static void kill_child(void (*work)(int ready), useconds_t microseconds)
 
 static void hold_three(int ready)
 {
-    struct note_start start;
-    struct note_file *notes = NULL;
+    struct intent_start start;
+    struct intent_record *intents = NULL;
     struct error err;
-    if (note_file_open(folder, &notes, &start, &err) != STATUS_OK) _exit(1);
-    if (!note_file_hold(notes, 1) || !note_file_hold(notes, 2) || !note_file_hold(notes, 3)) {
+    if (intent_record_open(folder, &intents, &start, &err) != STATUS_OK) _exit(1);
+    if (!intent_record_hold(intents, 1) || !intent_record_hold(intents, 2) ||
+        !intent_record_hold(intents, 3)) {
         _exit(2);
     }
-    note_file_release(notes, 2);
+    intent_record_release(intents, 2);
     if (write(ready, "x", 1) != 1) _exit(3);
     for (;;) {
         (void)pause(); /* Until killed. */
@@ -249,28 +250,28 @@ static void hold_three(int ready)
 static void what_a_killed_process_held_is_found(void **state)
 {
     (void)state;
-    struct note_start start;
+    struct intent_start start;
     kill_child(hold_three, 0);
-    note_file_close(open_notes(&start));
+    intent_record_close(open_intents(&start));
     assert_int_equal(start.found_count, 2);
     assert_int_equal(starts_of(&start, 1), 1);
     assert_int_equal(starts_of(&start, 3), 1);
     kill_child(hold_three, 0); /* Our looking does not count. */
-    note_file_close(open_notes(&start));
+    intent_record_close(open_intents(&start));
     assert_int_equal(starts_of(&start, 1), 2);
     assert_int_equal(starts_of(&start, 3), 2);
 }
 
 static void hold_many(int ready)
 {
-    struct note_start start;
-    struct note_file *notes = NULL;
+    struct intent_start start;
+    struct intent_record *intents = NULL;
     struct error err;
-    if (note_file_open(folder, &notes, &start, &err) != STATUS_OK) _exit(1);
+    if (intent_record_open(folder, &intents, &start, &err) != STATUS_OK) _exit(1);
     if (write(ready, "x", 1) != 1) _exit(3);
     for (uint64_t i = 1;; i++) {
-        (void)note_file_hold(notes, i); /* There is always a slot: three are held. */
-        if (i > 3) note_file_release(notes, i - 3);
+        (void)intent_record_hold(intents, i); /* There is always a slot: three are held. */
+        if (i > 3) intent_record_release(intents, i - 3);
     }
 }
 
@@ -278,23 +279,23 @@ static void a_process_killed_at_any_moment_leaves_a_sound_file(void **state)
 {
     (void)state;
     for (useconds_t round = 0; round < 30; round++) {
-        struct note_start start;
+        struct intent_start start;
         kill_child(hold_many, 1 + 97 * round);
-        struct note_file *notes = open_notes(&start);
+        struct intent_record *intents = open_intents(&start);
         assert_false(start.damaged);
         uint32_t fresh = 0;
         for (uint32_t i = 0; i < start.found_count; i++) {
             fresh += start.found[i].starts == 1;
-            note_file_forget(notes, start.found[i].item);
+            intent_record_forget(intents, start.found[i].item);
         }
         assert_true(fresh <= 4);
-        note_file_close(notes);
+        intent_record_close(intents);
     }
 }
 
-static void write_note_file(const unsigned char *bytes, size_t size)
+static void write_intent_record(const unsigned char *bytes, size_t size)
 {
-    FILE *file = fopen(note_path, "w");
+    FILE *file = fopen(intent_path, "w");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
@@ -303,33 +304,33 @@ static void write_note_file(const unsigned char *bytes, size_t size)
 static void a_damaged_file_is_emptied_and_told(void **state)
 {
     (void)state;
-    enum { SIZE = 16 * NOTE_SLOTS };
+    enum { SIZE = 16 * INTENT_SLOTS };
     unsigned char bytes[SIZE + 1] = {0};
-    struct note_start start;
-    struct note_file *notes = open_notes(&start);
-    assert_true(note_file_hold(notes, 0x123456789abcdef0));
-    note_file_close(notes);
-    FILE *file = fopen(note_path, "r");
+    struct intent_start start;
+    struct intent_record *intents = open_intents(&start);
+    assert_true(intent_record_hold(intents, 0x123456789abcdef0));
+    intent_record_close(intents);
+    FILE *file = fopen(intent_path, "r");
     assert_non_null(file);
     assert_int_equal(fread(bytes, 1, sizeof bytes, file), SIZE);
     assert_int_equal(fclose(file), 0);
 
     for (uint32_t bit = 0; bit < 128; bit++) { /* Of the one slot that is taken. */
         bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        write_note_file(bytes, SIZE);
+        write_intent_record(bytes, SIZE);
         bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        notes = open_notes(&start);
+        intents = open_intents(&start);
         assert_true(start.damaged);
         assert_int_equal(start.found_count, 0);
-        assert_true(note_file_hold(notes, 5));
-        note_file_close(notes);
-        note_file_close(open_notes(&start));
+        assert_true(intent_record_hold(intents, 5));
+        intent_record_close(intents);
+        intent_record_close(open_intents(&start));
         assert_false(start.damaged);
         assert_int_equal(starts_of(&start, 5), 1);
     }
     for (size_t size = 0; size <= SIZE + 1; size++) {
-        write_note_file(bytes, size);
-        note_file_close(open_notes(&start));
+        write_intent_record(bytes, size);
+        intent_record_close(open_intents(&start));
         assert_int_equal(start.damaged, size != 0 && size != SIZE);
         assert_int_equal(start.found_count, size == SIZE);
     }
@@ -338,28 +339,28 @@ static void a_damaged_file_is_emptied_and_told(void **state)
 static void failures_name_the_file(void **state)
 {
     (void)state;
-    struct note_start start;
-    struct note_file *notes = NULL;
+    struct intent_start start;
+    struct intent_record *intents = NULL;
     struct error err;
-    assert_int_equal(note_file_open("/no/where", &notes, &start, &err), STATUS_IO);
-    assert_non_null(strstr(err.text, "/no/where/note"));
-    assert_int_equal(mkfifo(note_path, 0600), 0);
-    assert_int_equal(note_file_open(folder, &notes, &start, &err), STATUS_IO);
-    assert_non_null(strstr(err.text, note_path));
-    assert_int_equal(unlink(note_path), 0);
+    assert_int_equal(intent_record_open("/no/where", &intents, &start, &err), STATUS_IO);
+    assert_non_null(strstr(err.text, "/no/where/intent"));
+    assert_int_equal(mkfifo(intent_path, 0600), 0);
+    assert_int_equal(intent_record_open(folder, &intents, &start, &err), STATUS_IO);
+    assert_non_null(strstr(err.text, intent_path));
+    assert_int_equal(unlink(intent_path), 0);
     memory_fail_after(0);
-    status result = note_file_open(folder, &notes, &start, &err);
+    status result = intent_record_open(folder, &intents, &start, &err);
     memory_fail_never();
     assert_int_equal(result, STATUS_MEMORY);
 }
 
 static void *hold_and_release(void *argument)
 {
-    struct note_file *notes = argument;
+    struct intent_record *intents = argument;
     for (uint64_t i = 1; i <= 20000; i++) {
-        uint64_t item = 1 + i % 4; /* Other threads have the same in hand. */
-        if (!note_file_hold(notes, item)) return notes;
-        note_file_release(notes, item);
+        uint64_t item = 1 + i % 4; /* Other threads have the same in flight. */
+        if (!intent_record_hold(intents, item)) return intents;
+        intent_record_release(intents, item);
     }
     return NULL;
 }
@@ -368,19 +369,19 @@ static void threads_may_share_the_notes(void **state)
 {
     (void)state;
     enum { THREADS = 4 };
-    struct note_start start;
-    struct note_file *notes = open_notes(&start);
+    struct intent_start start;
+    struct intent_record *intents = open_intents(&start);
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, hold_and_release, notes), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, hold_and_release, intents), 0);
     }
     for (int i = 0; i < THREADS; i++) {
         void *result;
         assert_int_equal(pthread_join(threads[i], &result), 0);
         assert_null(result);
     }
-    note_file_close(notes);
-    note_file_close(open_notes(&start));
+    intent_record_close(intents);
+    intent_record_close(open_intents(&start));
     assert_int_equal(start.found_count, 0);
 }
 
@@ -390,9 +391,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_new_file_is_empty_and_sound),
         TEST(starts_are_counted_until_the_item_is_released_or_forgotten),
-        TEST(what_was_not_in_hand_is_not_suspected_again),
-        TEST(an_item_in_hand_twice_is_released_twice),
-        TEST(old_notes_give_way_to_items_in_hand),
+        TEST(what_was_not_in_flight_is_not_suspected_again),
+        TEST(an_item_in_flight_twice_is_released_twice),
+        TEST(old_notes_give_way_to_items_in_flight),
         TEST(any_order_of_calls_is_as_the_model_says),
         TEST(what_a_killed_process_held_is_found),
         TEST(a_process_killed_at_any_moment_leaves_a_sound_file),

@@ -33,7 +33,7 @@ struct engine_options {
     uint32_t shard_count;
     uint32_t field_limit;
     uint64_t memory_limit;
-    uint64_t side_table_limit; /* 0: the default. */
+    uint64_t broadcast_limit; /* 0: the default. */
     uint64_t shuffle_seed;
     enum tamper (*tamper)(uint32_t pipeline, uint32_t shard, uint64_t number);
     const struct text *queries; /* Names; count 0: all. */
@@ -50,7 +50,7 @@ struct engine_result {
     struct buf rows[ENGINE_QUERY_LIMIT]; /* By query: its answer as CSV. */
     uint32_t query_count;
     uint32_t batch_count; /* How often rows were delivered. */
-    struct buf books;     /* All but their history, as text. */
+    struct buf audit;     /* All but their history, as text. */
 };
 
 static inline void engine_require(bool condition, const char *what)
@@ -133,7 +133,7 @@ static inline status engine_collect(void *context, uint32_t query, const struct 
 }
 
 static inline void engine_print_lines(struct buf *out, const char *kind,
-                                      const struct book_line *lines, uint32_t count)
+                                      const struct audit_line *lines, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         buf_format(out, "  %s %.*s: %s: %llu, first %.*s:%llu\n", kind, TEXT_ARGS(lines[i].column),
@@ -143,11 +143,11 @@ static inline void engine_print_lines(struct buf *out, const char *kind,
 }
 
 /* What does not depend on how the data was cut: tables, and the rows that stages gave. */
-static inline void engine_print_books(struct buf *out, const struct books *books)
+static inline void engine_print_audit(struct buf *out, const struct audit *audit)
 {
-    buf_format(out, "balanced %d\n", books->balanced);
-    for (uint32_t i = 0; i < books->table_count; i++) {
-        const struct book_table *table = &books->tables[i];
+    buf_format(out, "balanced %d\n", audit->balanced);
+    for (uint32_t i = 0; i < audit->table_count; i++) {
+        const struct audit_table *table = &audit->tables[i];
         buf_format(out, "table %.*s: %llu files, %llu bytes, %llu records, %llu kept\n",
                    TEXT_ARGS(table->name), (unsigned long long)table->file_count,
                    (unsigned long long)table->byte_count, (unsigned long long)table->record_count,
@@ -155,8 +155,8 @@ static inline void engine_print_books(struct buf *out, const struct books *books
         engine_print_lines(out, "dropped", table->dropped, table->dropped_count);
         engine_print_lines(out, "nulled", table->nulled, table->nulled_count);
     }
-    for (uint32_t i = 0; i < books->stage_count; i++) {
-        const struct book_stage *stage = &books->stages[i];
+    for (uint32_t i = 0; i < audit->stage_count; i++) {
+        const struct audit_stage *stage = &audit->stages[i];
         bool is_map = strcmp(stage->kind, "map") == 0;
         buf_format(out, "%.*s %s %u %s: malformed %llu", TEXT_ARGS(stage->query), stage->kind,
                    stage->id, stage->label, (unsigned long long)stage->malformed);
@@ -180,7 +180,7 @@ static inline void engine_run(const struct engine *engine, const struct engine_o
         .thread_count = options->threads == 0 ? 1 : options->threads,
         .memory_limit = options->memory_limit,
         .chunk_bytes = options->chunk_bytes,
-        .side_table_limit = options->side_table_limit,
+        .broadcast_limit = options->broadcast_limit,
         .field_limit = options->field_limit,
     };
     struct job *job = NULL;
@@ -202,10 +202,10 @@ static inline void engine_run(const struct engine *engine, const struct engine_o
         print_csv_header(&collector.plan->queries[i].schema, &result->rows[i]);
     }
     result->code = job_run_with(job, &extra, &result->err);
-    result->balanced = job_books(job)->balanced;
-    engine_print_books(&result->books, job_books(job));
-    if (result->code == STATUS_OK && result->books.failed) {
-        result->code = error_set(&result->err, STATUS_MEMORY, "no memory for the books of a test");
+    result->balanced = job_audit(job)->balanced;
+    engine_print_audit(&result->audit, job_audit(job));
+    if (result->code == STATUS_OK && result->audit.failed) {
+        result->code = error_set(&result->err, STATUS_MEMORY, "no memory for the audit of a test");
     }
     job_close(job);
 }
@@ -215,7 +215,7 @@ static inline void engine_done(struct engine_result *result)
     for (uint32_t i = 0; i < ENGINE_QUERY_LIMIT; i++) {
         buf_done(&result->rows[i]);
     }
-    buf_done(&result->books);
+    buf_done(&result->audit);
 }
 
 static inline struct text engine_text(const struct buf *buf)

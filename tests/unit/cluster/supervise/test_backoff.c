@@ -13,7 +13,7 @@ static void waits_double_to_their_limit_and_a_life_begins_anew(void **state)
     struct backoff backoff = {0};
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-            uint64_t lived_ms = i == 0 ? BACKOFF_LIFE_MS : BACKOFF_LIFE_MS - 1;
+            uint64_t lived_ms = i == 0 ? BACKOFF_UPTIME_MS : BACKOFF_UPTIME_MS - 1;
             assert_int_equal(backoff_next(&backoff, lived_ms), expected[i]);
         }
     }

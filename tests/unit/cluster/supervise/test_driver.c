@@ -142,7 +142,7 @@ static void wait_for_state(pid_t pid, char wanted)
 static int be_node(int argc, char **argv)
 {
     char home[256];
-    char path[264];
+    char path[264 + 16];
     struct folder_lock *lock;
     const char *name = "none";
     for (int i = 2; i + 1 < argc; i++) {
@@ -165,7 +165,7 @@ static int be_node(int argc, char **argv)
     const char *crash = getenv("MILLRACE_CRASH");
     (void)fprintf(file, "crash=%s\n", crash == NULL ? "none" : crash);
     if (fclose(file) != 0) return 4;
-    const char *tail = strcmp(name, "broker") == 0 ? "/keeper" : "";
+    const char *tail = strcmp(name, "broker") == 0 ? "/supervisor" : "";
     (void)snprintf(path, sizeof path, "%s%s", home, tail);
     if (folder_lock_open(path, 0, &lock, &err) != STATUS_OK) return 3;
     if (strcmp(name, "fails") == 0) {
@@ -229,7 +229,7 @@ static void another_driver_finds_what_this_one_started(void **state)
     struct driver *first = driver;
     open_driver((struct driver_options){.ended = NULL});
     act(DRIVER_KILL, "broker");
-    assert_int_equal(holder_of("broker/keeper"), 0);
+    assert_int_equal(holder_of("broker/supervisor"), 0);
     driver_close(driver);
     driver = first;
     wait_for_end_of("broker");
@@ -259,14 +259,14 @@ static void nodes_are_given_their_words_and_counted_crashes_only_once(void **sta
 {
     (void)state;
     assert_int_equal(setenv("MILLRACE_CRASH", "after-log@w1:5,before-log:p0.5,x:p0.5:7", 1), 0);
-    open_driver((struct driver_options){.log_level = "debug", .leash = "/a/leash"});
+    open_driver((struct driver_options){.log_level = "debug", .supervisor_link = "/a/leash"});
     act(DRIVER_START, "m1");
     assert_string_equal(content("m1/log"),
                         "monitor --config cluster.ini --name m1 --log-level debug "
-                        "--leash /a/leash crash=before-log:p0.5\n");
+                        "--exit-with-supervisor /a/leash crash=before-log:p0.5\n");
     act(DRIVER_KILL, "m1");
     driver_close(driver);
-    open_driver((struct driver_options){.is_first_life = true});
+    open_driver((struct driver_options){.is_first_incarnation = true});
     act(DRIVER_START, "m1");
     assert_string_equal(content("m1/log"), "monitor --config cluster.ini --name m1 "
                                            "crash=after-log@w1:5,before-log:p0.5,x:p0.5:7\n");
@@ -503,7 +503,7 @@ static void *engine_run(void *argument)
     return NULL;
 }
 
-static status ask_engine(struct engine *engine, enum driver_action action, const char *node)
+static status ask_docker(struct engine *engine, enum driver_action action, const char *node)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     pthread_t thread;
@@ -535,7 +535,7 @@ static void the_engine_is_asked_for_the_container_of_the_node(void **state)
     };
     for (int action = 0; action < DRIVER_ACTIONS; action++) {
         struct engine engine = {.answer = "HTTP/1.1 204 No Content\r\n\r\n"};
-        assert_int_equal(ask_engine(&engine, (enum driver_action)action, "w1"), STATUS_OK);
+        assert_int_equal(ask_docker(&engine, (enum driver_action)action, "w1"), STATUS_OK);
         assert_memory_equal(engine.asked, lines[action], strlen(lines[action]));
     }
 }
@@ -544,16 +544,16 @@ static void what_the_engine_answers_is_understood(void **state)
 {
     (void)state;
     struct engine already = {.answer = "HTTP/1.1 304 Not Modified\r\n\r\n"};
-    assert_int_equal(ask_engine(&already, DRIVER_START, "w1"), STATUS_OK);
+    assert_int_equal(ask_docker(&already, DRIVER_START, "w1"), STATUS_OK);
     struct engine missing = {.answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 46\r\n\r\n"
                                        "{\"message\":\"No such container: demo-w1\",\"a\":1}\n"};
-    assert_int_equal(ask_engine(&missing, DRIVER_START, "w1"), STATUS_IO);
+    assert_int_equal(ask_docker(&missing, DRIVER_START, "w1"), STATUS_IO);
     assert_non_null(
         strstr(err.text, "container demo-w1: the engine answers 404: No such container"));
     assert_null(strstr(err.text, "message"));
     struct engine down = {.answer = "HTTP/1.1 409 Conflict\r\nContent-Length: 8\r\n\r\nnot down"};
-    assert_int_equal(ask_engine(&down, DRIVER_KILL, "w1"), STATUS_OK);
-    assert_int_equal(ask_engine(&down, DRIVER_PAUSE, "w1"), STATUS_IO);
+    assert_int_equal(ask_docker(&down, DRIVER_KILL, "w1"), STATUS_OK);
+    assert_int_equal(ask_docker(&down, DRIVER_PAUSE, "w1"), STATUS_IO);
     assert_non_null(strstr(err.text, "answers 409: not down"));
 }
 
@@ -563,7 +563,7 @@ static void an_engine_that_hangs_or_is_not_there_is_told_in_time(void **state)
     config.driver_timeout_ms = scaled_ms(SHORT_MS);
     struct engine silent = {.answer = NULL};
     uint64_t begin_ms = clock_ms();
-    assert_int_equal(ask_engine(&silent, DRIVER_START, "w1"), STATUS_IO);
+    assert_int_equal(ask_docker(&silent, DRIVER_START, "w1"), STATUS_IO);
     assert_true(clock_ms() - begin_ms < scaled_ms(LONG_MS) / 2);
     config.docker_socket = "/nowhere/docker.sock";
     assert_int_equal(driver_do(driver, DRIVER_START, "w1", &err), STATUS_IO);

@@ -48,9 +48,9 @@ static void answer_view(struct play *play, uint32_t self)
             (void)snprintf(page.view.leader, DATAGRAM_NAME_SIZE, "m%u", play->leader + 1);
         }
         for (uint32_t i = first; i < NODES && i < first + DATAGRAM_NODES_MAX; i++) {
-            struct watched *node = &page.view.nodes[page.view.node_count++];
+            struct monitored *node = &page.view.nodes[page.view.node_count++];
             (void)snprintf(node->name, sizeof node->name, "w%u", i);
-            node->state = i == 7 && is_stopped ? WATCH_STOPPED : WATCH_UP;
+            node->state = i == 7 && is_stopped ? HEALTH_STOPPED : HEALTH_UP;
             node->restarts = leads ? 1000 : self; /* Tells who said it. */
             node->incarnation = i + 1;
         }
@@ -64,17 +64,18 @@ static void take_ask(struct play *play, uint32_t self, const struct datagram *da
     assert_int_equal(datagram->kind, DATAGRAM_ASK);
     assert_memory_equal(datagram->from, "operator-", 9);
     if (self == play->leader && play->leader_is_mute) return;
-    switch (link_take(&monitor->link, datagram, true, clock_ms(), random_u64(&play->random))) {
-    case LINK_LATE:
-    case LINK_IGNORE:
+    switch (
+        replay_guard_take(&monitor->link, datagram, true, clock_ms(), random_u64(&play->random))) {
+    case REPLAY_LATE:
+    case REPLAY_IGNORE:
         return;
-    case LINK_CHALLENGE: {
+    case REPLAY_CHALLENGE: {
         struct datagram challenge = {.kind = DATAGRAM_CHALLENGE};
-        challenge.challenge = link_challenge(&monitor->link, datagram);
+        challenge.challenge = replay_guard_challenge(&monitor->link, datagram);
         answer(play, monitor, &challenge);
         return;
     }
-    case LINK_TAKE:
+    case REPLAY_TAKE:
         break;
     }
     if (datagram->ask.kind == ASK_VIEW) answer_view(play, self);

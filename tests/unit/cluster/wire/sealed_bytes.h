@@ -108,13 +108,13 @@ static inline void sealed_check_damage(struct buf *whole, sealed_again *again)
     sealed_check_counts(whole, again);
 }
 
-/* ---- random fields, full of edges ---- */
+/* ---- random fields, full of extremes ---- */
 
 static inline uint64_t sealed_random_u64(struct random *random)
 {
-    static const uint64_t edges[] = {0, 1, 255, 256, UINT32_MAX, INT64_MAX, UINT64_MAX};
-    uint32_t edge = random_below(random, 8);
-    return edge < 7 ? edges[edge] : random_u64(random);
+    static const uint64_t extremes[] = {0, 1, 255, 256, UINT32_MAX, INT64_MAX, UINT64_MAX};
+    uint32_t extreme = random_below(random, 8);
+    return extreme < 7 ? extremes[extreme] : random_u64(random);
 }
 
 static inline uint32_t sealed_random_u32(struct random *random)

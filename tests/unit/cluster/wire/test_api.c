@@ -2,7 +2,7 @@
  *
  * Method: random requests of every kind go through both directions and are compared field by field.
  * Every path meets every method. Bytes, numbers and lists that a client may send are tried at and
- * beyond their edges, and every allocation fails once.
+ * beyond their extremes, and every allocation fails once.
  */
 #include "unit/test.h"
 
@@ -66,9 +66,10 @@ static struct text random_name(struct random *random, struct arena *arena)
 
 static uint64_t random_number(struct random *random)
 {
-    static const uint64_t edges[] = {0, 1, 9, 10, UINT32_MAX, API_NUMBER_MAX - 1, API_NUMBER_MAX};
-    uint32_t edge = random_below(random, 8);
-    return edge < 7 ? edges[edge] : random_u64(random) % API_NUMBER_MAX;
+    static const uint64_t extremes[] = {
+        0, 1, 9, 10, UINT32_MAX, API_NUMBER_MAX - 1, API_NUMBER_MAX};
+    uint32_t extreme = random_below(random, 8);
+    return extreme < 7 ? extremes[extreme] : random_u64(random) % API_NUMBER_MAX;
 }
 
 static void random_sent(struct random *random, struct arena *arena, struct api_request *request)
@@ -92,8 +93,8 @@ static struct api_request random_request(struct random *random, struct arena *ar
     if (kind == API_PUT_CHUNK || kind == API_GET_RESULT) request.number = random_number(random);
     if (kind == API_PUT_JOB || kind == API_PUT_CHUNK) request.body = TEXT_LITERAL("{a body}");
     if (kind == API_GET_RESULT) {
-        bool is_books = random_below(random, 4) == 0;
-        request.query = is_books ? TEXT_LITERAL(API_BOOKS) : random_name(random, arena);
+        bool is_audit = random_below(random, 4) == 0;
+        request.query = is_audit ? TEXT_LITERAL(API_AUDIT) : random_name(random, arena);
     }
     if (kind == API_GET_JOB) {
         request.wait_ms = random_below(random, API_WAIT_MAX_S + 1) * 1000;
@@ -212,7 +213,7 @@ static void every_path_takes_its_methods_only(void **state)
         {"/v1/jobs/j", "PUT GET DELETE"},
         {"/v1/jobs/j/scans/0/chunks/7", "PUT"},
         {"/v1/jobs/j/results/q1", "GET"},
-        {"/v1/jobs/j/results/.books", "GET"},
+        {"/v1/jobs/j/results/.audit", "GET"},
         {"/v1/jobs", "GET"},
         {"/v1/nodes", "GET"},
         {"/healthz", "GET"},
@@ -283,7 +284,7 @@ static void a_name_may_be_encoded_but_must_be_one(void **state)
         "/v1/jobs/j/results/.b",
         "/v1/jobs/j/results/.",
         "/v1/jobs/j/results/..",
-        "/v1/jobs/j/results/.bookss",
+        "/v1/jobs/j/results/.audits",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(parse_code("GET", wrong[i]), 400);

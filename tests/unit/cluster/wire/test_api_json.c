@@ -47,9 +47,9 @@ static struct text numbered_name(struct arena *arena, const char *prefix, uint32
 
 static uint64_t random_count(struct random *random)
 {
-    static const uint64_t edges[] = {0, 1, UINT32_MAX, API_NUMBER_MAX - 1, API_NUMBER_MAX};
-    uint32_t edge = random_below(random, 6);
-    return edge < 5 ? edges[edge] : random_u64(random) % API_NUMBER_MAX;
+    static const uint64_t extremes[] = {0, 1, UINT32_MAX, API_NUMBER_MAX - 1, API_NUMBER_MAX};
+    uint32_t extreme = random_below(random, 6);
+    return extreme < 5 ? extremes[extreme] : random_u64(random) % API_NUMBER_MAX;
 }
 
 static const struct manifest_table *random_tables(struct random *random, struct arena *arena,
@@ -102,24 +102,24 @@ static struct job_request random_job(struct random *random, struct arena *arena)
     };
 }
 
-static void random_wants(struct random *random, struct arena *arena, struct job_view *view)
+static void random_rerequests(struct random *random, struct arena *arena, struct job_view *view)
 {
     uint32_t count = random_below(random, 4);
-    struct view_want *wants = arena_array(arena, struct view_want, count + 1);
+    struct view_rerequest *rerequests = arena_array(arena, struct view_rerequest, count + 1);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t number_count = random_below(random, 5);
         uint64_t *numbers = arena_array(arena, uint64_t, number_count + 1);
         for (uint32_t j = 0; j < number_count; j++) {
             numbers[j] = random_count(random);
         }
-        wants[i].worker = numbered_name(arena, "worker", i);
-        wants[i].want.scan = (uint32_t)random_u64(random);
-        wants[i].want.attempt = random_u64(random);
-        wants[i].want.numbers = numbers;
-        wants[i].want.number_count = number_count;
+        rerequests[i].worker = numbered_name(arena, "worker", i);
+        rerequests[i].rerequest.scan = (uint32_t)random_u64(random);
+        rerequests[i].rerequest.attempt = random_u64(random);
+        rerequests[i].rerequest.numbers = numbers;
+        rerequests[i].rerequest.number_count = number_count;
     }
-    view->wants = wants;
-    view->want_count = count;
+    view->rerequests = rerequests;
+    view->rerequest_count = count;
 }
 
 static struct job_view random_view(struct random *random, struct arena *arena)
@@ -162,7 +162,7 @@ static struct job_view random_view(struct random *random, struct arena *arena)
     };
     if (random_below(random, 2) == 0) view.silent = random_text(random, arena);
     if (random_below(random, 2) == 0) view.text = random_text(random, arena);
-    random_wants(random, arena, &view);
+    random_rerequests(random, arena, &view);
     return view;
 }
 
@@ -246,15 +246,16 @@ static void check_view(const struct job_view *seen, const struct job_view *expec
         assert_int_equal(seen->queries[i].done, expected->queries[i].done);
         assert_int_equal(seen->queries[i].batch_count, expected->queries[i].batch_count);
     }
-    assert_int_equal(seen->want_count, expected->want_count);
-    for (uint32_t i = 0; i < seen->want_count; i++) {
-        const struct scan_want *want = &seen->wants[i].want, *other = &expected->wants[i].want;
-        assert_true(text_equal(seen->wants[i].worker, expected->wants[i].worker));
-        assert_int_equal(want->scan, other->scan);
-        assert_int_equal(want->attempt, other->attempt);
-        assert_int_equal(want->number_count, other->number_count);
-        for (uint32_t j = 0; j < want->number_count; j++) {
-            assert_int_equal(want->numbers[j], other->numbers[j]);
+    assert_int_equal(seen->rerequest_count, expected->rerequest_count);
+    for (uint32_t i = 0; i < seen->rerequest_count; i++) {
+        const struct rerequest *rerequest = &seen->rerequests[i].rerequest,
+                               *other = &expected->rerequests[i].rerequest;
+        assert_true(text_equal(seen->rerequests[i].worker, expected->rerequests[i].worker));
+        assert_int_equal(rerequest->scan, other->scan);
+        assert_int_equal(rerequest->attempt, other->attempt);
+        assert_int_equal(rerequest->number_count, other->number_count);
+        for (uint32_t j = 0; j < rerequest->number_count; j++) {
+            assert_int_equal(rerequest->numbers[j], other->numbers[j]);
         }
     }
 }
@@ -367,7 +368,8 @@ static const char view_json[] =
     "\"phase_count\":2,\"scans\":[{\"scan\":0,\"table\":\"t\",\"phase\":1,\"open\":true,"
     "\"ended\":false,\"sent\":1,\"applied\":1,\"contiguous\":1,\"limit\":9}],"
     "\"queries\":[{\"name\":\"q\",\"done\":false,\"batch_count\":0}],"
-    "\"wants\":[{\"worker\":\"w\",\"scan\":0,\"attempt\":\"0000000000000001\",\"numbers\":[1]}],"
+    "\"rerequests\":[{\"worker\":\"w\",\"scan\":0,\"attempt\":\"0000000000000001\",\"numbers\":[1]}"
+    "],"
     "\"worker_count\":1,\"workers_answering\":1,\"silent\":\"x\",\"failure\":\"io\","
     "\"text\":\"x\"}";
 

@@ -30,8 +30,8 @@ static struct text some_name(struct random *random, struct arena *arena)
 /* 0 is what is left out. */
 static uint64_t some_count(struct random *random)
 {
-    static const uint64_t edges[] = {0, 1, 999, UINT32_MAX, API_NUMBER_MAX};
-    return edges[random_below(random, sizeof edges / sizeof edges[0])];
+    static const uint64_t extremes[] = {0, 1, 999, UINT32_MAX, API_NUMBER_MAX};
+    return extremes[random_below(random, sizeof extremes / sizeof extremes[0])];
 }
 
 static struct job_list some_jobs(struct random *random, struct arena *arena)
@@ -92,8 +92,8 @@ static struct node_list some_nodes(struct random *random, struct arena *arena)
         .node_count = count,
         .leader = random_below(random, 2) == 0 ? TEXT_LITERAL("m2") : (struct text){"", 0},
         .term = some_count(random),
-        .watched = random_below(random, 2) == 0,
-        .watched_ms_ago = some_count(random),
+        .monitored = random_below(random, 2) == 0,
+        .monitored_ms_ago = some_count(random),
         .queues = queues,
         .queue_count = random_below(random, 3),
     };

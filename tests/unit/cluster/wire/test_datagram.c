@@ -1,10 +1,10 @@
 /* test_datagram.c - datagrams survive as bytes, and nobody without the key can make one.
  *
- * Method: random datagrams of every kind, full of edge values, are encoded, decoded and compared
- * field by field; the largest ones that there can be must fit. One of each kind is cut and changed
- * in every place, with the old code and with one that fits. Then a million datagrams that are
- * forged, cut, changed or of another cluster are all refused. One known datagram is compared with
- * what another implementation of BLAKE2b makes of it.
+ * Method: random datagrams of every kind, full of extreme values, are encoded, decoded and
+ * compared field by field; the largest ones that there can be must fit. One of each kind is cut and
+ * changed in every place, with the old code and with one that fits. Then a million datagrams that
+ * are forged, cut, changed or of another cluster are all refused. One known datagram is compared
+ * with what another implementation of BLAKE2b makes of it.
  */
 #include "unit/test.h"
 
@@ -31,9 +31,9 @@ static struct text text_from(const struct buf *bytes)
 
 static uint64_t any_u64(struct random *random)
 {
-    static const uint64_t edges[] = {0, 1, 255, 256, UINT32_MAX, INT64_MAX, UINT64_MAX};
-    uint32_t edge = random_below(random, 8);
-    return edge < 7 ? edges[edge] : random_u64(random);
+    static const uint64_t extremes[] = {0, 1, 255, 256, UINT32_MAX, INT64_MAX, UINT64_MAX};
+    uint32_t extreme = random_below(random, 8);
+    return extreme < 7 ? extremes[extreme] : random_u64(random);
 }
 
 static uint32_t any_u32(struct random *random)
@@ -83,10 +83,10 @@ static void any_view(struct random *random, struct view *view)
     view->node_total = any_u32(random);
     view->node_count = random_below(random, DATAGRAM_NODES_MAX + 1);
     for (uint32_t i = 0; i < view->node_count; i++) {
-        struct watched *node = &view->nodes[i];
+        struct monitored *node = &view->nodes[i];
         any_name(random, node->name);
         node->role = (enum node_role)random_below(random, NODE_ROLES);
-        node->state = (enum watch_state)random_below(random, WATCH_STATES);
+        node->state = (enum health)random_below(random, HEALTH_STATES);
         node->incarnation = any_u64(random);
         node->uptime_ms = any_u64(random);
         node->silent_ms = any_u64(random);
@@ -123,16 +123,16 @@ static void any_events(struct random *random, struct event_list *list)
 static void any_fields(struct random *random, struct datagram *out)
 {
     switch (out->kind) {
-    case DATAGRAM_BEAT:
-        out->beat.role = (enum node_role)random_below(random, NODE_ROLES);
-        out->beat.state = (enum beat_state)random_below(random, BEAT_STATES);
-        out->beat.seen = any_term(random);
-        out->beat.progress = any_u64(random);
-        out->beat.uptime_ms = any_u64(random);
-        out->beat.replayed = any_u64(random);
-        out->beat.resident_bytes = any_u64(random);
-        out->beat.job_count = any_u32(random);
-        out->beat.events = (struct event_place){any_u64(random), any_u32(random)};
+    case DATAGRAM_HEARTBEAT:
+        out->heartbeat.role = (enum node_role)random_below(random, NODE_ROLES);
+        out->heartbeat.state = (enum heartbeat_state)random_below(random, HEARTBEAT_STATES);
+        out->heartbeat.seen = any_term(random);
+        out->heartbeat.progress = any_u64(random);
+        out->heartbeat.uptime_ms = any_u64(random);
+        out->heartbeat.replayed = any_u64(random);
+        out->heartbeat.resident_bytes = any_u64(random);
+        out->heartbeat.job_count = any_u32(random);
+        out->heartbeat.events = (struct event_place){any_u64(random), any_u32(random)};
         return;
     case DATAGRAM_CHALLENGE:
         out->challenge.incarnation = any_u64(random);
@@ -186,7 +186,7 @@ static void check_term(struct term a, struct term b)
     assert_int_equal(term_compare(a, b), 0);
 }
 
-static void check_beat(const struct beat *a, const struct beat *b)
+static void check_heartbeat(const struct heartbeat *a, const struct heartbeat *b)
 {
     assert_int_equal(a->role, b->role);
     assert_int_equal(a->state, b->state);
@@ -206,8 +206,8 @@ static void check_view(const struct view *a, const struct view *b)
     assert_int_equal(a->node_total, b->node_total);
     assert_int_equal(a->node_count, b->node_count);
     for (uint32_t i = 0; i < a->node_count; i++) {
-        const struct watched *x = &a->nodes[i];
-        const struct watched *y = &b->nodes[i];
+        const struct monitored *x = &a->nodes[i];
+        const struct monitored *y = &b->nodes[i];
         assert_string_equal(x->name, y->name);
         assert_int_equal(x->role, y->role);
         assert_int_equal(x->state, y->state);
@@ -240,8 +240,8 @@ static void check_events(const struct event_list *a, const struct event_list *b)
 static void check_fields(const struct datagram *a, const struct datagram *b)
 {
     switch (a->kind) {
-    case DATAGRAM_BEAT:
-        check_beat(&a->beat, &b->beat);
+    case DATAGRAM_HEARTBEAT:
+        check_heartbeat(&a->heartbeat, &b->heartbeat);
         return;
     case DATAGRAM_CHALLENGE:
         assert_int_equal(a->challenge.incarnation, b->challenge.incarnation);
@@ -332,7 +332,7 @@ static void all_kinds_survive_as_bytes(void **state)
     struct random random = {1};
     struct buf bytes = {0};
     for (int round = 0; round < ROUNDS; round++) {
-        for (int kind = DATAGRAM_BEAT; kind < DATAGRAM_KINDS; kind++) {
+        for (int kind = DATAGRAM_HEARTBEAT; kind < DATAGRAM_KINDS; kind++) {
             struct datagram before;
             struct datagram after;
             struct error err;
@@ -410,10 +410,10 @@ static void control_bytes_of_a_text_become_blanks(void **state)
 static void damage_at_any_place_is_refused(void **state)
 {
     (void)state;
-    static const unsigned char edges[] = {0, 1, 5, 64, 65, 128, 129, 255};
+    static const unsigned char extremes[] = {0, 1, 5, 64, 65, 128, 129, 255};
     struct random random = {2};
     struct buf whole = {0};
-    for (int kind = DATAGRAM_BEAT; kind < DATAGRAM_KINDS; kind++) {
+    for (int kind = DATAGRAM_HEARTBEAT; kind < DATAGRAM_KINDS; kind++) {
         struct datagram datagram;
         any_datagram(&random, (enum datagram_kind)kind, &datagram);
         datagram_encode(&datagram, &our_key, &whole);
@@ -433,8 +433,8 @@ static void damage_at_any_place_is_refused(void **state)
         }
         for (size_t at = 0; at < unsealed; at++) {
             unsigned char saved = whole.bytes[at];
-            for (size_t i = 0; i < sizeof edges; i++) {
-                whole.bytes[at] = edges[i];
+            for (size_t i = 0; i < sizeof extremes; i++) {
+                whole.bytes[at] = extremes[i];
                 (void)is_accepted_sealed(whole.bytes, unsealed);
             }
             whole.bytes[at] = saved;
@@ -575,8 +575,8 @@ static void terms_and_places_are_ordered_as_pairs(void **state)
 static void everything_has_a_name(void **state)
 {
     (void)state;
-    for (int i = 0; i < WATCH_STATES; i++) {
-        assert_non_null(watch_state_names[i]);
+    for (int i = 0; i < HEALTH_STATES; i++) {
+        assert_non_null(health_names[i]);
     }
     for (int i = 0; i < HAPPENED_KINDS; i++) {
         assert_non_null(cluster_event_names[i]);

@@ -1,8 +1,8 @@
 /* test_manifest.c - manifests survive as bytes, are written in one way only, and damage is noticed.
  *
- * Method: random manifests full of edge values are encoded, decoded and compared field by field.
- * One of them is cut and changed in every place, with and without a checksum that fits. Limits and
- * names are tried just inside and just outside.
+ * Method: random manifests full of exchange values are encoded, decoded and compared field by
+ * field. One of them is cut and changed in every place, with and without a checksum that fits.
+ * Limits and names are tried just inside and just outside.
  */
 #include "unit/test.h"
 
@@ -65,7 +65,7 @@ static struct manifest random_manifest(struct random *random, struct arena *aren
         .shard_count = sealed_random_u32(random),
         .chunk_bytes = sealed_random_u32(random),
         .field_limit = sealed_random_u32(random),
-        .side_table_limit = sealed_random_u64(random),
+        .broadcast_limit = sealed_random_u64(random),
         .memory_limit = sealed_random_u64(random),
         .log_limit = sealed_random_u64(random),
     };
@@ -118,7 +118,7 @@ static void compare(const struct manifest *a, const struct manifest *b)
     assert_int_equal(a->shard_count, b->shard_count);
     assert_int_equal(a->chunk_bytes, b->chunk_bytes);
     assert_int_equal(a->field_limit, b->field_limit);
-    assert_true(a->side_table_limit == b->side_table_limit);
+    assert_true(a->broadcast_limit == b->broadcast_limit);
     assert_true(a->memory_limit == b->memory_limit);
     assert_true(a->log_limit == b->log_limit);
 }

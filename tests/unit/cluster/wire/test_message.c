@@ -1,6 +1,6 @@
 /* test_message.c - messages survive as bytes, are written in one way only, and damage is noticed.
  *
- * Method: random messages of every kind, full of edge values, are encoded, decoded and compared
+ * Method: random messages of every kind, full of exchange values, are encoded, decoded and compared
  * field by field. One of each kind is cut and changed in every place, with and without a checksum
  * that fits.
  */
@@ -81,7 +81,7 @@ static struct message_sync any_sync(struct maker *maker)
     return (struct message_sync){
         .request = any_u64(maker),
         .renew = any_bool(maker),
-        .want_manifest = any_bool(maker),
+        .needs_manifest = any_bool(maker),
         .sent = sent,
         .sent_count = any_count(maker),
     };
@@ -90,15 +90,15 @@ static struct message_sync any_sync(struct maker *maker)
 static struct message_status any_status(struct maker *maker)
 {
     struct scan_state *scans = arena_array(&maker->arena, struct scan_state, MOST);
-    struct scan_want *wants = arena_array(&maker->arena, struct scan_want, MOST);
+    struct rerequest *rerequests = arena_array(&maker->arena, struct rerequest, MOST);
     struct query_state *queries = arena_array(&maker->arena, struct query_state, MOST);
     struct chunk_held *held = arena_array(&maker->arena, struct chunk_held, MOST);
-    assert_true(scans != NULL && wants != NULL && queries != NULL && held != NULL);
+    assert_true(scans != NULL && rerequests != NULL && queries != NULL && held != NULL);
     for (uint32_t i = 0; i < MOST; i++) {
         scans[i] = (struct scan_state){any_u32(maker), any_bool(maker), any_bool(maker),
                                        any_u64(maker), any_u64(maker)};
-        wants[i] = (struct scan_want){.scan = any_u32(maker), .attempt = any_u64(maker)};
-        wants[i].numbers = any_u64s(maker, &wants[i].number_count);
+        rerequests[i] = (struct rerequest){.scan = any_u32(maker), .attempt = any_u64(maker)};
+        rerequests[i].numbers = any_u64s(maker, &rerequests[i].number_count);
         queries[i] = (struct query_state){any_u32(maker), any_u64(maker)};
         held[i] = (struct chunk_held){any_u32(maker), any_u64(maker)};
     }
@@ -111,8 +111,8 @@ static struct message_status any_status(struct maker *maker)
         .text = any_text(maker),
         .scans = scans,
         .scan_count = any_count(maker),
-        .wants = wants,
-        .want_count = any_count(maker),
+        .rerequests = rerequests,
+        .rerequest_count = any_count(maker),
         .queries = queries,
         .query_count = any_count(maker),
         .held = held,
@@ -137,7 +137,7 @@ static struct message_output any_output(struct maker *maker)
     return (struct message_output){
         .source_kind = (enum stream_source)random_below(&maker->random, STREAM_COPY + 1),
         .source = any_u32(maker),
-        .lane = any_u32(maker),
+        .producer = any_u32(maker),
         .number = any_u64(maker),
         .checksum = any_u64(maker),
         .items = items,
@@ -161,8 +161,8 @@ static struct message_result any_result(struct maker *maker)
     };
 }
 
-/* Only folds have lanes. */
-static enum stream_source any_lane(struct maker *maker)
+/* Only folds have producers. */
+static enum stream_source any_producer(struct maker *maker)
 {
     return any_bool(maker) ? STREAM_FOLD : STREAM_COPY;
 }
@@ -170,7 +170,7 @@ static enum stream_source any_lane(struct maker *maker)
 static struct message_ask any_ask(struct maker *maker)
 {
     struct message_ask ask = {
-        .kind = any_lane(maker), .fold = any_u32(maker), .shard = any_u32(maker)};
+        .kind = any_producer(maker), .fold = any_u32(maker), .shard = any_u32(maker)};
     ask.numbers = any_u64s(maker, &ask.number_count);
     return ask;
 }
@@ -220,12 +220,12 @@ static void fill_small(struct maker *maker, struct message *message)
             (struct message_chunk){any_u32(maker), any_u64(maker), any_u64(maker), any_text(maker)};
     } else if (message->kind == MESSAGE_END) {
         message->end = (struct message_end){any_u32(maker), any_u64(maker), any_u64(maker)};
-    } else if (message->kind == MESSAGE_LANE_END) {
-        message->lane_end = (struct message_lane_end){
-            any_lane(maker), any_u32(maker), any_u32(maker), any_u64(maker), any_u64(maker)};
-    } else if (message->kind == MESSAGE_MARKER) {
-        message->marker = (struct message_marker){any_u32(maker), any_u32(maker), any_u64(maker),
-                                                  any_bool(maker)};
+    } else if (message->kind == MESSAGE_PRODUCER_END) {
+        message->producer_end = (struct message_producer_end){
+            any_producer(maker), any_u32(maker), any_u32(maker), any_u64(maker), any_u64(maker)};
+    } else if (message->kind == MESSAGE_BARRIER) {
+        message->barrier = (struct message_barrier){any_u32(maker), any_u32(maker), any_u64(maker),
+                                                    any_bool(maker)};
     } else if (message->kind == MESSAGE_FETCH) {
         message->fetch =
             (struct message_fetch){any_u64(maker), any_u32(maker), any_u64(maker), any_u64(maker)};
@@ -274,7 +274,7 @@ static void compare_sync(const struct message_sync *a, const struct message_sync
 {
     SAME(request);
     SAME(renew);
-    SAME(want_manifest);
+    SAME(needs_manifest);
     SAME(sent_count);
     for (uint32_t i = 0; i < a->sent_count; i++) {
         SAME(sent[i].scan);
@@ -292,13 +292,13 @@ static void compare_status_arrays(const struct message_status *a, const struct m
         SAME(scans[i].applied);
         SAME(scans[i].contiguous);
     }
-    SAME(want_count);
-    for (uint32_t i = 0; i < a->want_count; i++) {
-        SAME(wants[i].scan);
-        SAME(wants[i].attempt);
-        SAME(wants[i].number_count);
-        for (uint32_t j = 0; j < a->wants[i].number_count; j++) {
-            SAME(wants[i].numbers[j]);
+    SAME(rerequest_count);
+    for (uint32_t i = 0; i < a->rerequest_count; i++) {
+        SAME(rerequests[i].scan);
+        SAME(rerequests[i].attempt);
+        SAME(rerequests[i].number_count);
+        for (uint32_t j = 0; j < a->rerequests[i].number_count; j++) {
+            SAME(rerequests[i].numbers[j]);
         }
     }
     SAME(copy_count);
@@ -334,7 +334,7 @@ static void compare_output(const struct message_output *a, const struct message_
 {
     SAME(source_kind);
     SAME(source);
-    SAME(lane);
+    SAME(producer);
     SAME(number);
     SAME(checksum);
     SAME(item_count);
@@ -394,12 +394,12 @@ static void compare_streams(const struct message *a, const struct message *b)
         SAME(end.scan);
         SAME(end.count);
         SAME(end.sum);
-    } else if (a->kind == MESSAGE_LANE_END) {
-        SAME(lane_end.kind);
-        SAME(lane_end.fold);
-        SAME(lane_end.shard);
-        SAME(lane_end.count);
-        SAME(lane_end.sum);
+    } else if (a->kind == MESSAGE_PRODUCER_END) {
+        SAME(producer_end.kind);
+        SAME(producer_end.fold);
+        SAME(producer_end.shard);
+        SAME(producer_end.count);
+        SAME(producer_end.sum);
     } else if (a->kind == MESSAGE_ASK) {
         SAME(ask.kind);
         SAME(ask.fold);
@@ -408,11 +408,11 @@ static void compare_streams(const struct message *a, const struct message *b)
         for (uint32_t i = 0; i < a->ask.number_count; i++) {
             SAME(ask.numbers[i]);
         }
-    } else if (a->kind == MESSAGE_MARKER) {
-        SAME(marker.scan);
-        SAME(marker.queue);
-        SAME(marker.attempt);
-        SAME(marker.returned);
+    } else if (a->kind == MESSAGE_BARRIER) {
+        SAME(barrier.scan);
+        SAME(barrier.queue);
+        SAME(barrier.attempt);
+        SAME(barrier.returned);
     } else {
         fail();
     }
@@ -614,10 +614,10 @@ static size_t fields_at(const struct message *message)
     return 2 + 4 + message->job.size + 8 + 4 + message->from.size;
 }
 
-static void a_scan_has_no_lanes(void **state)
+static void a_scan_has_no_producers(void **state)
 {
     (void)state;
-    static const enum message_kind kinds[] = {MESSAGE_LANE_END, MESSAGE_ASK, MESSAGE_OUTPUT};
+    static const enum message_kind kinds[] = {MESSAGE_PRODUCER_END, MESSAGE_ASK, MESSAGE_OUTPUT};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct maker maker = {.random = {7 + i}};
         struct message message = any_message(&maker, kinds[i]);
@@ -627,9 +627,9 @@ static void a_scan_has_no_lanes(void **state)
             bytes.bytes[fields_at(&message)] = (unsigned char)kind;
             bool accepted =
                 sealed_accepted_resealed(bytes.bytes, bytes.size - SEAL_BYTES, message_again);
-            bool has_lanes = kind == STREAM_FOLD || kind == STREAM_COPY;
+            bool has_producers = kind == STREAM_FOLD || kind == STREAM_COPY;
             bool is_scan = kind == STREAM_SCAN && kinds[i] == MESSAGE_OUTPUT;
-            assert_int_equal(accepted, has_lanes || is_scan);
+            assert_int_equal(accepted, has_producers || is_scan);
         }
         buf_done(&bytes);
         arena_done(&maker.arena);
@@ -737,7 +737,7 @@ static void every_failing_allocation_is_reported(void **state)
     struct buf none = {0};
     do {
         message = any_message(&maker, MESSAGE_STATUS);
-    } while (message.status.want_count == 0);
+    } while (message.status.rerequest_count == 0);
     message_encode(&message, &bytes);
     for (size_t count = 0;; count++) {
         struct arena small = {0};
@@ -769,7 +769,7 @@ int main(void)
         cmocka_unit_test(a_body_before_another_kind_is_refused),
         cmocka_unit_test(a_message_behind_other_bytes_is_the_same),
         cmocka_unit_test(no_kind_but_those_named_is_accepted),
-        cmocka_unit_test(a_scan_has_no_lanes),
+        cmocka_unit_test(a_scan_has_no_producers),
         cmocka_unit_test(listed_jobs_have_names_that_are_names),
         cmocka_unit_test(an_item_is_the_checksum_at_the_end),
         cmocka_unit_test(a_limit_may_be_met_exactly),

@@ -1,7 +1,7 @@
 /* test_number_set.c - a set of numbers holds what was added, and knows where its first gap is.
  *
- * Method: every set of a few numbers around the edges of words, in random orders, and long random
- * ones, against an array of truths that is searched from the start.
+ * Method: every set of a few numbers around the extremes of words, in random orders, and long
+ * random ones, against an array of truths that is searched from the start.
  */
 #include "unit/test.h"
 
@@ -57,22 +57,22 @@ static void an_empty_set_has_nothing(void **state)
     number_set_done(&set);
 }
 
-/* Numbers on both sides of the edges of words, and of the memory that is taken first. */
+/* Numbers on both sides of the extremes of words, and of the memory that is taken first. */
 static void every_set_of_edges_is_the_models(void **state)
 {
     (void)state;
-    static const uint64_t edges[] = {0, 1, 62, 63, 64, 127, 128, 255, 256, 257};
-    enum { EDGES = sizeof edges / sizeof edges[0] };
+    static const uint64_t extremes[] = {0, 1, 62, 63, 64, 127, 128, 255, 256, 257};
+    enum { EXTREMES = sizeof extremes / sizeof extremes[0] };
     struct random random = {1};
-    for (uint32_t chosen = 0; chosen < 1u << EDGES; chosen++) {
+    for (uint32_t chosen = 0; chosen < 1u << EXTREMES; chosen++) {
         struct number_set set = {0};
         struct model model = {.count = 0};
         uint32_t left = chosen;
         while (left != 0) {
-            uint32_t edge = random_below(&random, EDGES);
-            if ((left >> edge & 1) == 0) continue;
-            left &= ~(1u << edge);
-            add_both(&set, &model, edges[edge]);
+            uint32_t extreme = random_below(&random, EXTREMES);
+            if ((left >> extreme & 1) == 0) continue;
+            left &= ~(1u << extreme);
+            add_both(&set, &model, extremes[extreme]);
             check_counts(&set, &model);
         }
         for (uint64_t number = 0; number < 330; number++) {

@@ -227,10 +227,10 @@ static void a_packed_text_is_that_text_and_equal_only_to_it(void **state)
             a[i] = b[i] = (char)(200 + i);
         }
         struct packed_text packed = packed_text_of((struct text){size == 0 ? NULL : a, size});
-        struct packed_text twin = packed_text_of((struct text){b, size});
+        struct packed_text duplicate = packed_text_of((struct text){b, size});
         assert_int_equal(packed_text_size(&packed), size);
         assert_true(text_equal(packed_text_get(&packed), (struct text){b, size}));
-        assert_true(packed_text_equal(&packed, &twin));
+        assert_true(packed_text_equal(&packed, &duplicate));
         for (uint32_t i = 0; i < size; i++) {
             b[i] = 0;
             struct packed_text other = packed_text_of((struct text){b, size});

@@ -1,6 +1,6 @@
 /* random_rows.h - batches of random values of every type, and a row as one line of text.
  *
- * Values come from small sets full of edges, so that equal ones are frequent. Two rows have the
+ * Values come from small sets full of extremes, so that equal ones are frequent. Two rows have the
  * same line exactly if they hold the same values, doubles bit by bit; so a test can keep, sort and
  * compare lines and need not know about columns.
  */
@@ -52,18 +52,18 @@ static inline void *random_rows_need(void *pointer)
 
 static inline int64_t random_rows_int(const struct random_rows *rows)
 {
-    static const int64_t edges[] = {0, 1, -1, INT64_MAX, INT64_MIN, 255, 256, (int64_t)1 << 32};
+    static const int64_t extremes[] = {0, 1, -1, INT64_MAX, INT64_MIN, 255, 256, (int64_t)1 << 32};
     uint32_t domain = rows->domain == 0 ? 8 : rows->domain;
     uint32_t chosen = random_below(rows->random, domain);
-    return chosen < 8 ? edges[chosen] : (int64_t)chosen * 7919 - 100000;
+    return chosen < 8 ? extremes[chosen] : (int64_t)chosen * 7919 - 100000;
 }
 
 static inline double random_rows_double(const struct random_rows *rows)
 {
-    static const double edges[] = {0.0, 1.5, -1.5, 5e-324, 1.7976931348623157e308, -3.25, 0.1};
+    static const double extremes[] = {0.0, 1.5, -1.5, 5e-324, 1.7976931348623157e308, -3.25, 0.1};
     uint32_t domain = rows->domain == 0 ? 12 : rows->domain;
     uint32_t chosen = random_below(rows->random, domain);
-    if (chosen < 7) return edges[chosen];
+    if (chosen < 7) return extremes[chosen];
     if (chosen == 7) return __builtin_nan("");
     if (chosen == 8) return -__builtin_inf();
     if (chosen == 9) return rows->plain_doubles ? 7.0 : -0.0;
@@ -73,12 +73,12 @@ static inline double random_rows_double(const struct random_rows *rows)
 
 static inline struct text random_rows_text(const struct random_rows *rows)
 {
-    static const struct text edges[] = {{"", 0},         {"a", 1},          {"a\0", 2},
-                                        {"abcdefgh", 8}, {"abcdefgh\0", 9}, {"abcdefghi", 9},
-                                        {"\0", 1},       {"\xff\xfe", 2}};
+    static const struct text extremes[] = {{"", 0},         {"a", 1},          {"a\0", 2},
+                                           {"abcdefgh", 8}, {"abcdefgh\0", 9}, {"abcdefghi", 9},
+                                           {"\0", 1},       {"\xff\xfe", 2}};
     uint32_t domain = rows->domain == 0 ? 8 : rows->domain;
     uint32_t chosen = random_below(rows->random, domain);
-    if (chosen < 8) return edges[chosen];
+    if (chosen < 8) return extremes[chosen];
     char made[64];
     int size = snprintf(made, sizeof made, "%u and some more letters", chosen);
     struct text text = {made, (uint32_t)size};

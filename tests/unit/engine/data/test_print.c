@@ -88,9 +88,9 @@ static struct print_character model_character(const uint8_t *bytes, size_t size)
     return (struct print_character){PRINT_REPLACEMENT, longest, true};
 }
 
-static const uint8_t edges[] = {0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
-                                0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE,
-                                0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF};
+static const uint8_t extremes[] = {0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
+                                   0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE,
+                                   0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF};
 
 static void characters_are_those_of_the_model_for_all_short_sequences(void **state)
 {
@@ -98,13 +98,13 @@ static void characters_are_those_of_the_model_for_all_short_sequences(void **sta
     for (size_t length = 1; length <= 4; length++) {
         size_t ways = 1;
         for (size_t i = 0; i < length; i++) {
-            ways *= sizeof edges;
+            ways *= sizeof extremes;
         }
         for (size_t way = 0; way < ways; way++) {
             uint8_t bytes[4];
             size_t rest = way;
-            for (size_t i = 0; i < length; i++, rest /= sizeof edges) {
-                bytes[i] = edges[rest % sizeof edges];
+            for (size_t i = 0; i < length; i++, rest /= sizeof extremes) {
+                bytes[i] = extremes[rest % sizeof extremes];
             }
             struct text text = {(const char *)bytes, (uint32_t)length};
             struct print_character got = print_character_at(text, 0);

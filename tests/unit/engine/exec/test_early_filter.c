@@ -19,7 +19,7 @@ static struct arena arena;
 /* ---- rows ---- */
 
 struct source {
-    struct column_loader loader;
+    struct materializer materializer;
     uint64_t loaded[COLUMNS];
     char bytes[ROWS][16];
     char keys[ROWS][24];
@@ -27,12 +27,12 @@ struct source {
     struct batch batch;
 };
 
-static status count_load(struct column_loader *loader, uint32_t column, struct selection selection,
-                         uint32_t reach, struct error *err)
+static status count_load(struct materializer *materializer, uint32_t column,
+                         struct selection selection, uint32_t prefix, struct error *err)
 {
-    (void)reach; /* All is there. */
-    (void)err;   /* Nothing to fail. */
-    ((struct source *)loader)->loaded[column] += selection.count;
+    (void)prefix; /* All is there. */
+    (void)err;    /* Nothing to fail. */
+    ((struct source *)materializer)->loaded[column] += selection.count;
     return STATUS_OK;
 }
 
@@ -50,7 +50,7 @@ static void write_key(char out[24], uint32_t number, struct column *column, uint
 static struct source *make_source(struct type key_type)
 {
     static struct source source;
-    source = (struct source){.loader = {count_load}};
+    source = (struct source){.materializer = {count_load}};
     assert_true(column_init(&source.columns[KEY], key_type, ROWS, &arena));
     assert_true(column_init(&source.columns[TEXT], TYPE(TEXT), ROWS, &arena));
     assert_true(column_init(&source.columns[NUMBER], TYPE(INT), ROWS, &arena));
@@ -66,9 +66,9 @@ static struct source *make_source(struct type key_type)
 }
 
 /* Keys 0, step, 2 * step... */
-static struct side_table *make_side(struct type key_type, uint32_t step)
+static struct build_side *make_side(struct type key_type, uint32_t step)
 {
-    static struct side_table side;
+    static struct build_side side;
     static struct column column;
     static char keys[ROWS][24];
     struct error err;
@@ -78,7 +78,7 @@ static struct side_table *make_side(struct type key_type, uint32_t step)
         write_key(keys[row], row * step, &column, row);
     }
     struct batch rows = {.row_count = count, .column_count = 1, .columns = &column};
-    assert_int_equal(side_table_build(&side, rows, 1, &arena, &err), STATUS_OK);
+    assert_int_equal(build_side_build(&side, rows, 1, &arena, &err), STATUS_OK);
     return &side;
 }
 
@@ -153,7 +153,7 @@ static struct made *make_pipeline(struct type key_type, const struct expr *condi
 }
 
 /* So many batches; *out_rows: the numbers of the last one's rows. */
-static status push(const struct made *made, const struct side_table *side, struct source *source,
+static status push(const struct made *made, const struct build_side *side, struct source *source,
                    uint32_t batch_count, const struct batch **out_rows)
 {
     static struct batch rows;
@@ -166,7 +166,7 @@ static status push(const struct made *made, const struct side_table *side, struc
     for (uint32_t i = 0; i < batch_count && result == STATUS_OK; i++) {
         struct pipeline_output output = {0};
         result = pipeline_run_push(run, &source->batch, (struct selection){NULL, ROWS},
-                                   &source->loader, &err);
+                                   &source->materializer, &err);
         if (result != STATUS_OK) break;
         assert_int_equal(pipeline_run_flush(run, &output, &err), STATUS_OK);
         unsigned char *bytes = arena_alloc(&arena, output.bytes.size, 8);
@@ -211,7 +211,7 @@ static void the_same_rows_come_out_whatever_part_has_partners(void **state)
         for (uint32_t j = 0; j < sizeof steps / sizeof steps[0]; j++) {
             const struct batch *rows;
             struct made *made = make_pipeline(types[i], dear_condition());
-            struct side_table *side = make_side(types[i], steps[j]);
+            struct build_side *side = make_side(types[i], steps[j]);
             struct source *source = make_source(types[i]);
             assert_int_equal(push(made, side, source, BATCHES, &rows), STATUS_OK);
             check_rows(rows, steps[j]);
@@ -233,7 +233,7 @@ static void a_dear_condition_is_asked_of_rows_with_a_partner(void **state)
     arena_reset(&arena);
 }
 
-/* With all keys in the side table only some batches ask for the keys of all rows. */
+/* With all keys in the build side only some batches ask for the keys of all rows. */
 static void it_stops_where_it_spares_nothing(void **state)
 {
     (void)state;
@@ -269,7 +269,7 @@ static void what_can_fail_sees_all_rows(void **state)
     (void)state;
     const struct batch *rows;
     const struct expr *fails = call(FUNCTION_IS_NOT_NULL, TYPE(BOOL), failing(), NULL);
-    struct side_table *side = make_side(TYPE(INT), ROWS);
+    struct build_side *side = make_side(TYPE(INT), ROWS);
     struct source *source = make_source(TYPE(INT));
     /* The only row with a partner is the first. */
     source->columns[TEXT].texts[0] = TEXT_LITERAL("7");

@@ -25,7 +25,7 @@ struct chain {
     struct arena *arena;
     struct pipeline pipeline;
     struct op ops[2 * OPS_MAX + 1]; /* A step may take two. */
-    struct side_table sides[2 * OPS_MAX];
+    struct build_side sides[2 * OPS_MAX];
     struct value scalar;
     struct batch rows;
 };
@@ -205,18 +205,18 @@ static uint32_t find_key(const struct chain *chain)
 
 /* A column with the number of each row, or of its first twin. */
 static struct batch row_numbers(struct chain *chain, const struct batch *side,
-                                struct twin_set twins)
+                                struct duplicate_set duplicates)
 {
     uint32_t count = side->row_count;
-    struct sort_key *keys = need(arena_array(chain->arena, struct sort_key, twins.count + 1));
-    for (uint32_t i = 0; i < twins.count; i++) {
-        keys[i].column = twins.columns[i];
+    struct sort_key *keys = need(arena_array(chain->arena, struct sort_key, duplicates.count + 1));
+    for (uint32_t i = 0; i < duplicates.count; i++) {
+        keys[i].column = duplicates.columns[i];
     }
     struct column *column = need(arena_array(chain->arena, struct column, 1));
     assert_true(column_init(column, TYPE(INT), count + 1, chain->arena));
     for (uint32_t row = 0; row < count; row++) {
         uint32_t first = 0;
-        while (naive_row_order(side, first, row, keys, twins.count) != 0) {
+        while (naive_row_order(side, first, row, keys, duplicates.count) != 0) {
             first++;
         }
         column->ints[row] = first;
@@ -224,7 +224,7 @@ static struct batch row_numbers(struct chain *chain, const struct batch *side,
     return (struct batch){.row_count = count, .column_count = 1, .columns = column};
 }
 
-/* The rows of the side table whose numbers are in the last column. */
+/* The rows of the build side whose numbers are in the last column. */
 static void add_fetch(struct chain *chain, uint32_t number, const struct batch *side)
 {
     uint32_t *keys = need(arena_array(chain->arena, uint32_t, 1));
@@ -264,14 +264,16 @@ static void add_probe(struct chain *chain, uint32_t side_rows, uint32_t key_coun
     static const enum probe_kind kinds[] = {PROBE_JOIN, PROBE_SEMI, PROBE_ROW};
     if (!op.keep_unmatched) op.probe = kinds[random_below(chain->random, 3)];
     struct error err;
-    assert_int_equal(side_table_build(&chain->sides[op.side], side, key_count, chain->arena, &err),
+    assert_int_equal(build_side_build(&chain->sides[op.side], side, key_count, chain->arena, &err),
                      STATUS_OK);
-    uint32_t *twins = need(arena_array(chain->arena, uint32_t, 2));
-    twins[1] = random_below(chain->random, key_count + 2);
-    twins[0] = random_below(chain->random, key_count + 2);
-    op.twins = (struct twin_set){.columns = twins, .count = 1 + random_below(chain->random, 2)};
+    uint32_t *duplicates = need(arena_array(chain->arena, uint32_t, 2));
+    duplicates[1] = random_below(chain->random, key_count + 2);
+    duplicates[0] = random_below(chain->random, key_count + 2);
+    op.duplicates =
+        (struct duplicate_set){.columns = duplicates, .count = 1 + random_below(chain->random, 2)};
     assert_int_equal(
-        side_table_find_twins(&chain->sides[op.side], &op.twins, 1, chain->arena, &err), STATUS_OK);
+        build_side_find_duplicates(&chain->sides[op.side], &op.duplicates, 1, chain->arena, &err),
+        STATUS_OK);
     struct pairs pairs = {0};
     for (uint32_t row = 0; row < chain->rows.row_count; row++) {
         bool matched = false;
@@ -283,7 +285,7 @@ static void add_probe(struct chain *chain, uint32_t side_rows, uint32_t key_coun
         }
         if (!matched && op.keep_unmatched) pairs_put(&pairs, row, ROW_NONE);
     }
-    struct batch numbers = row_numbers(chain, &side, op.twins);
+    struct batch numbers = row_numbers(chain, &side, op.duplicates);
     take_pairs(chain, &pairs,
                op.probe == PROBE_SEMI  ? NULL
                : op.probe == PROBE_ROW ? &numbers
@@ -597,8 +599,8 @@ static void nothing_pushed_still_gives_a_batch_per_shard(void **state)
 
 /* ---- columns that are read late ---- */
 
-struct test_loader {
-    struct column_loader loader;
+struct test_materializer {
+    struct materializer materializer;
     const struct batch *truth;
     struct batch *shown; /* Its INTs are wrong until they are loaded. */
     uint32_t loaded_count[INPUT_COLUMNS];
@@ -606,11 +608,11 @@ struct test_loader {
 };
 
 /* Beyond what the expression reaches, texts are not what they should be. */
-static status load(struct column_loader *loader, uint32_t column, struct selection selection,
-                   uint32_t reach, struct error *err)
+static status load(struct materializer *materializer, uint32_t column, struct selection selection,
+                   uint32_t prefix, struct error *err)
 {
     static const char filler[] = "a text that is longer than all those the expressions know";
-    struct test_loader *test = (struct test_loader *)loader;
+    struct test_materializer *test = (struct test_materializer *)materializer;
     size_t width = type_width(test->truth->columns[column].type);
     (void)err; /* Nothing to fail. */
     for (uint32_t i = 0; i < selection.count; i++) {
@@ -619,9 +621,9 @@ static status load(struct column_loader *loader, uint32_t column, struct selecti
                (char *)test->truth->columns[column].data + row * width, width);
         bool *is_there = &test->is_there[column][row];
         *is_there |= test->truth->columns[column].type.kind != TYPE_TEXT ||
-                     test->truth->columns[column].texts[row].size <= reach;
+                     test->truth->columns[column].texts[row].size <= prefix;
         if (*is_there) continue;
-        assert_true(reach < sizeof filler - 1);
+        assert_true(prefix < sizeof filler - 1);
         test->shown->columns[column].texts[row] = TEXT_LITERAL(filler);
     }
     test->loaded_count[column] += selection.count;
@@ -647,20 +649,21 @@ static void columns_are_loaded_before_use_and_only_for_rows_still_meant(void **s
         add_filter(&chain);
         uint32_t left = chain.rows.row_count;
         add_project(&chain);
-        struct test_loader loader = {.loader = {load}, .truth = &input, .shown = &shown};
+        struct test_materializer materializer = {
+            .materializer = {load}, .truth = &input, .shown = &shown};
         struct finished finished = {.scalars = &chain.scalar, .sides = chain.sides};
         struct pipeline_run *run = start_run(&chain, &finished, 1, NULL);
         struct pipeline_output output = {0};
         struct error err;
-        assert_int_equal(
-            pipeline_run_push(run, &shown, (struct selection){NULL, 40}, &loader.loader, &err),
-            STATUS_OK);
+        assert_int_equal(pipeline_run_push(run, &shown, (struct selection){NULL, 40},
+                                           &materializer.materializer, &err),
+                         STATUS_OK);
         assert_int_equal(pipeline_run_flush(run, &output, &err), STATUS_OK);
         check_lines(&output.bytes, chain.pipeline.output, &chain.rows, &arena);
         for (uint32_t i = 0; i < GROUPED_TYPES; i++) {
             bool filtered = i == 1 || i == chain.ops[0].exprs[0]->args[0]->column;
-            if (!filtered) assert_int_equal(loader.loaded_count[i] % (left + (left == 0)), 0);
-            if (!filtered && left == 0) assert_int_equal(loader.loaded_count[i], 0);
+            if (!filtered) assert_int_equal(materializer.loaded_count[i] % (left + (left == 0)), 0);
+            if (!filtered && left == 0) assert_int_equal(materializer.loaded_count[i], 0);
         }
         buf_done(&output.bytes);
         pipeline_run_destroy(run);

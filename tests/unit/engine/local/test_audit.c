@@ -1,4 +1,4 @@
-/* test_audit.c - the books tell what happened, and without balanced books there is no answer.
+/* test_audit.c - the audit tell what happened, and without balanced audit there is no answer.
  *
  * Method: a hand-made example whose records, drops and rows can be counted by reading it; then
  * every single batch that travels is lost, doubled or altered, one run each, and each of these runs
@@ -41,7 +41,7 @@ static const char shops_csv[] = "shop,city\n"
                                 ",Rome\n" /* 4: shop is empty. */
                                 "c,Bern\n";
 
-static const char tables_books[] = "table sales: 2 files, 153 bytes, 13 records, 6 kept\n"
+static const char tables_audit[] = "table sales: 2 files, 153 bytes, 13 records, 6 kept\n"
                                    "  dropped : wrong number of fields: 2, first sales1.csv:6\n"
                                    "  dropped id: empty: 2, first sales1.csv:9\n"
                                    "  dropped id: not an INT: 1, first sales1.csv:3\n"
@@ -64,12 +64,12 @@ static void example_open(struct engine *engine)
     engine_write_string(engine->data, "shops.csv", shops_csv);
 }
 
-static bool books_hold(const struct engine_result *result, const char *part)
+static bool audit_hold(const struct engine_result *result, const char *part)
 {
-    bool held = memmem(result->books.bytes, result->books.size, part, strlen(part)) != NULL;
+    bool held = memmem(result->audit.bytes, result->audit.size, part, strlen(part)) != NULL;
     if (!held) {
-        print_message("expected\n%s\nin\n%.*s", part, (int)result->books.size,
-                      (const char *)result->books.bytes);
+        print_message("expected\n%s\nin\n%.*s", part, (int)result->audit.size,
+                      (const char *)result->audit.bytes);
     }
     return held;
 }
@@ -86,9 +86,9 @@ static void counts_are_those_of_the_example(void **state)
         engine_run(&engine, &options, &result);
         assert_int_equal(result.code, STATUS_OK);
         assert_true(result.balanced);
-        assert_true(books_hold(&result, "balanced 1\n"));
-        assert_true(books_hold(&result, tables_books));
-        assert_true(books_hold(&result, "table shops: 1 files, 33 bytes, 4 records, 3 kept\n"
+        assert_true(audit_hold(&result, "balanced 1\n"));
+        assert_true(audit_hold(&result, tables_audit));
+        assert_true(audit_hold(&result, "table shops: 1 files, 33 bytes, 4 records, 3 kept\n"
                                         "  dropped shop: empty: 1, first shops.csv:4\n"));
         engine_done(&result);
     }
@@ -113,10 +113,10 @@ static void stages_count_rows_in_and_out(void **state)
     struct job_events events = {
         .context = &collector, .rows = engine_collect, .stream_query = JOB_STREAM_NONE};
     assert_int_equal(job_run(job, &events, &err), STATUS_OK);
-    const struct books *books = job_books(job);
+    const struct audit *audit = job_audit(job);
     uint64_t answer_rows[3] = {0};
-    for (uint32_t i = 0; i < books->stage_count; i++) {
-        const struct book_stage *stage = &books->stages[i];
+    for (uint32_t i = 0; i < audit->stage_count; i++) {
+        const struct audit_stage *stage = &audit->stages[i];
         bool is_map = strcmp(stage->kind, "map") == 0;
         /* Every map that reads sales sees the 6 records that were kept. */
         if (is_map && strstr(stage->label, "scan sales") != NULL) {
@@ -134,13 +134,13 @@ static void stages_count_rows_in_and_out(void **state)
     assert_int_equal(answer_rows[0], 4); /* a, b, c, and c with a line end. */
     assert_int_equal(answer_rows[1], 2); /* 1 and 5: amounts above (10 + 7 + 2 + 3) / 4. */
     assert_int_equal(answer_rows[2], 2);
-    for (uint32_t i = 0; i < books->edge_count; i++) {
-        const struct book_edge *edge = &books->edges[i];
-        assert_true(edge->balanced);
-        assert_true(edge->sent.batch_count > 0);
-        assert_int_equal(edge->sent.batch_count, edge->applied.batch_count);
-        assert_int_equal(edge->sent.row_count, edge->applied.row_count);
-        assert_int_equal(edge->sent.hash_sum, edge->applied.hash_sum);
+    for (uint32_t i = 0; i < audit->exchange_count; i++) {
+        const struct audit_exchange *exchange = &audit->exchanges[i];
+        assert_true(exchange->balanced);
+        assert_true(exchange->sent.batch_count > 0);
+        assert_int_equal(exchange->sent.batch_count, exchange->applied.batch_count);
+        assert_int_equal(exchange->sent.row_count, exchange->applied.row_count);
+        assert_int_equal(exchange->sent.hash_sum, exchange->applied.hash_sum);
     }
     engine_done(&result);
     job_close(job);
@@ -162,7 +162,7 @@ static void drops_do_not_depend_on_the_queries_that_run(void **state)
         struct engine_result result;
         engine_run(&engine, &options, &result);
         assert_int_equal(result.code, STATUS_OK);
-        assert_true(books_hold(&result,
+        assert_true(audit_hold(&result,
                                "table sales: 2 files, 153 bytes, 13 records, 6 kept\n"
                                "  dropped : wrong number of fields: 2, first sales1.csv:6\n"
                                "  dropped id: empty: 2, first sales1.csv:9\n"
@@ -202,7 +202,7 @@ static bool disturb(const struct engine *engine, uint64_t batch, enum tamper tam
         /* Altered bytes may not even decode. */
         if (tamper != TAMPER_ALTER || result.code != STATUS_CORRUPT) {
             assert_int_equal(result.code, STATUS_INTERNAL);
-            assert_non_null(strstr(result.err.text, "books don't balance"));
+            assert_non_null(strstr(result.err.text, "counts do not reconcile"));
         }
         assert_false(result.balanced);
         assert_int_equal(result.batch_count, 0);
@@ -258,7 +258,7 @@ static void an_answer_that_is_not_the_one_that_was_made_is_noticed(void **state)
     struct engine engine;
     struct job *job;
     struct arena arena = {0};
-    struct account account;
+    struct counters counters;
     struct error err;
     example_open(&engine);
     struct job_options options = {.analysis_dir = engine.analysis, .data_dir = engine.data};
@@ -267,26 +267,27 @@ static void an_answer_that_is_not_the_one_that_was_made_is_noticed(void **state)
     engine_write_string(engine.data, "shops.csv", "shop,city\n");
     assert_int_equal(job_open(&options, &job, &err), STATUS_OK);
     const struct plan *plan = job_plan(job);
-    assert_true(account_init(&account, plan, &arena));
+    assert_true(counters_init(&counters, plan, &arena));
     uint32_t *shard_counts = arena_array(&arena, uint32_t, plan->fold_count + 1);
     assert_non_null(shard_counts);
-    struct books_source source = {
-        .plan = plan, .account = &account, .files = job_files(job), .shard_counts = shard_counts};
-    assert_int_equal(books_check(&source, &err), STATUS_OK);
+    struct audit_source source = {
+        .plan = plan, .counters = &counters, .files = job_files(job), .shard_counts = shard_counts};
+    assert_int_equal(audit_check(&source, &err), STATUS_OK);
     struct buf first = {.bytes = (unsigned char *)"first", .size = 5};
     struct buf second = {.bytes = (unsigned char *)"other", .size = 5};
     for (uint32_t query = 0; query < plan->query_count; query++) {
-        book_end_add_answer(&account.given[query], 0, &first);
-        book_end_add_answer(&account.given[query], 1, &second);
-        assert_int_equal(books_check(&source, &err), STATUS_INTERNAL);
+        exchange_count_add_answer(&counters.given[query], 0, &first);
+        exchange_count_add_answer(&counters.given[query], 1, &second);
+        assert_int_equal(audit_check(&source, &err), STATUS_INTERNAL);
         assert_non_null(strstr(err.text, "is not the one that was made"));
-        book_end_add_answer(&account.taken[query], 0, &second); /* Each at the other's place. */
-        book_end_add_answer(&account.taken[query], 1, &first);
-        assert_int_equal(books_check(&source, &err), STATUS_INTERNAL);
-        account.taken[query] = (struct book_end){0};
-        book_end_add_answer(&account.taken[query], 1, &second);
-        book_end_add_answer(&account.taken[query], 0, &first);
-        assert_int_equal(books_check(&source, &err), STATUS_OK);
+        exchange_count_add_answer(&counters.taken[query], 0,
+                                  &second); /* Each at the other's place. */
+        exchange_count_add_answer(&counters.taken[query], 1, &first);
+        assert_int_equal(audit_check(&source, &err), STATUS_INTERNAL);
+        counters.taken[query] = (struct exchange_count){0};
+        exchange_count_add_answer(&counters.taken[query], 1, &second);
+        exchange_count_add_answer(&counters.taken[query], 0, &first);
+        assert_int_equal(audit_check(&source, &err), STATUS_OK);
     }
     arena_done(&arena);
     job_close(job);

@@ -1,7 +1,7 @@
 /* test_exactness.c - an answer is a function of the data and the question alone.
  *
  * Method: each seed makes tables of all types, with NULLs, dirty records, quoted line ends and
- * several files, and three random queries. Their answers and books, made by one thread that reads
+ * several files, and three random queries. Their answers and audit, made by one thread that reads
  * whole files, must come out byte for byte the same for any number of threads and shards, for
  * chunks from a record to the whole file, for batches applied in a shuffled order, and for a query
  * asked alone. A failure prints its seed and the SQL; SEED=n runs that one.
@@ -325,7 +325,7 @@ static bool results_agree(const struct engine_result *expected, const struct eng
     for (uint32_t i = 0; i < expected->query_count; i++) {
         agree = agree && texts_agree("rows", &expected->rows[i], &found->rows[i]);
     }
-    return agree && texts_agree("books", &expected->books, &found->books);
+    return agree && texts_agree("audit", &expected->audit, &found->audit);
 }
 
 static bool variant_agrees(const struct engine *engine, struct random *random, uint32_t number,
@@ -354,10 +354,10 @@ static bool variant_agrees(const struct engine *engine, struct random *random, u
 /* Joins whose sides are not copied give the same rows, in the same order; with a limit that is not
  * quite as small, those that find no partner are sifted. */
 static bool sharded_agrees(const struct engine *engine, const struct engine_result *expected,
-                           uint64_t side_table_limit)
+                           uint64_t broadcast_limit)
 {
     struct engine_options options = {
-        .threads = 2, .chunk_bytes = 150, .side_table_limit = side_table_limit};
+        .threads = 2, .chunk_bytes = 150, .broadcast_limit = broadcast_limit};
     struct engine_result found;
     engine_run(engine, &options, &found);
     bool agree = found.code == STATUS_OK && found.balanced;
@@ -422,7 +422,7 @@ static void check_seed(uint64_t seed)
     assert_true(agree);
 }
 
-static void answers_and_books_do_not_depend_on_threads_chunks_shards_or_order(void **state)
+static void answers_and_audit_do_not_depend_on_threads_chunks_shards_or_order(void **state)
 {
     (void)state;
     const char *one = getenv("SEED");
@@ -440,7 +440,7 @@ static void answers_and_books_do_not_depend_on_threads_chunks_shards_or_order(vo
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_and_books_do_not_depend_on_threads_chunks_shards_or_order),
+        cmocka_unit_test(answers_and_audit_do_not_depend_on_threads_chunks_shards_or_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,14 +120,14 @@ static void check_same(const struct buf *expected, const struct buf *found, stru
 /* What the maps over a scan counted that only this query has. */
 static uint32_t own_lines(const struct engine_result *result, struct text name, struct buf *out)
 {
-    struct text books = engine_text(&result->books);
+    struct text audit = engine_text(&result->audit);
     char prefix[32];
     uint32_t found = 0;
     size_t prefix_size = (size_t)snprintf(prefix, sizeof prefix, "%.*s map ", TEXT_ARGS(name));
-    for (uint32_t start = 0; start < books.size;) {
-        const char *line = books.bytes + start;
-        const char *end = memchr(line, '\n', books.size - start);
-        size_t size = end == NULL ? books.size - start : (size_t)(end - line) + 1;
+    for (uint32_t start = 0; start < audit.size;) {
+        const char *line = audit.bytes + start;
+        const char *end = memchr(line, '\n', audit.size - start);
+        size_t size = end == NULL ? audit.size - start : (size_t)(end - line) + 1;
         start += (uint32_t)size;
         if (size < prefix_size || memcmp(line, prefix, prefix_size) != 0) continue;
         const char *counts = memmem(line, size, ": malformed", strlen(": malformed"));
@@ -217,7 +217,7 @@ static void what_fails_alone_fails_in_any_company(void **state)
 
 /* ---- what is simplified ---- */
 
-static void check_twins(const struct engine *engine, const char *simple, const char *plain)
+static void check_duplicates(const struct engine *engine, const char *simple, const char *plain)
 {
     struct engine_result results[2];
     const struct text name = TEXT_LITERAL("q");
@@ -249,7 +249,7 @@ static void conditions_on_years_keep_their_rows(void **state)
                 (void)snprintf(simple, sizeof simple, pattern, column, "", operators[i], years[j]);
                 (void)snprintf(plain, sizeof plain, pattern, column, " + 0", operators[i],
                                years[j]);
-                check_twins(&engine, simple, plain);
+                check_duplicates(&engine, simple, plain);
             }
         }
     }
@@ -297,7 +297,7 @@ static void keys_that_are_texts_keep_their_groups(void **state)
             char plain[256];
             (void)snprintf(simple, sizeof simple, patterns[j], keys[i], "");
             (void)snprintf(plain, sizeof plain, patterns[j], keys[i], " || ''");
-            check_twins(&engine, simple, plain);
+            check_duplicates(&engine, simple, plain);
         }
     }
     engine_close(&engine);

@@ -45,7 +45,7 @@ static struct engine_options way_options(int way, uint32_t number)
     default:
         return (struct engine_options){.threads = 2,
                                        .chunk_bytes = 64 + number % 100,
-                                       .side_table_limit = way == 3 ? 1 : 30,
+                                       .broadcast_limit = way == 3 ? 1 : 30,
                                        .shuffle_seed = number * 17 + 3};
     }
 }

@@ -2,7 +2,7 @@
  *
  * Method: texts within quotes that look like records, and better ones than the records do: every
  * chunk that begins in one is begun wrongly when nobody knows better. What such records would do
- * to answers, books and errors must not be seen, with any number of threads and size of chunks. */
+ * to answers, audit and errors must not be seen, with any number of threads and size of chunks. */
 #include "unit/test.h"
 
 #include "unit/cluster/supervise/docker_engine.h"
@@ -62,7 +62,7 @@ static void check_decoy(const char *decoy)
             struct engine_result found;
             engine_run(&engine, &options, &found);
             if (found.code != STATUS_OK) fail_msg("%s", found.err.text);
-            check_same(&expected.books, &found.books);
+            check_same(&expected.audit, &found.audit);
             for (uint32_t query = 0; query < expected.query_count; query++) {
                 check_same(&expected.rows[query], &found.rows[query]);
             }

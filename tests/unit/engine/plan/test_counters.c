@@ -1,6 +1,6 @@
-/* test_counters.c - accounts add up to the same whatever the order, and survive as bytes.
+/* test_counters.c - counters add up to the same whatever the order, and survive as bytes.
  *
- * Method: random accounts of a real plan are laid out as a flat list of triples, which a naive
+ * Method: random counters of a real plan are laid out as a flat list of triples, which a naive
  * model adds up; merging, encoding and adding, in random orders and groupings, must give the same
  * list. Encoded bytes are cut and changed in every place.
  */
@@ -37,7 +37,7 @@ static const struct plan *make_plan(struct arena *arena)
     return plan;
 }
 
-/* ---- an account as a list ---- */
+/* ---- counters as a list ---- */
 
 struct triple {
     uint64_t *counts[3];
@@ -55,52 +55,53 @@ static void layout_add(struct layout *layout, uint64_t *a, uint64_t *b, uint64_t
     layout->triples[layout->count++] = (struct triple){{a, b, c}, false};
 }
 
-static void layout_add_line(struct layout *layout, struct tally_line *line)
+static void layout_add_line(struct layout *layout, struct drop_counter *line)
 {
     layout_add(layout, &line->count, &line->first_chunk, &line->first_line);
     layout->triples[layout->count - 1].is_line = true;
 }
 
-static void layout_of(const struct account *account, const struct plan *plan, struct layout *layout)
+static void layout_of(const struct counters *counters, const struct plan *plan,
+                      struct layout *layout)
 {
     static uint64_t nothing;
     nothing = 0;
     layout->count = 0;
     for (uint32_t i = 0; i < plan->table_count; i++) {
-        struct tally *tally = &account->tallies[i];
-        layout_add(layout, &tally->record_count, &tally->kept_count, &nothing);
-        layout_add_line(layout, &tally->wrong_fields);
-        assert_int_equal(tally->column_count, plan->tables[i].schema.count);
-        for (uint32_t column = 0; column < tally->column_count; column++) {
-            layout_add_line(layout, &tally->dropped[column][DROP_EMPTY]);
-            layout_add_line(layout, &tally->dropped[column][DROP_UNREADABLE]);
-            layout_add_line(layout, &tally->nulled[column]);
+        struct table_counters *table_counters = &counters->tables[i];
+        layout_add(layout, &table_counters->record_count, &table_counters->kept_count, &nothing);
+        layout_add_line(layout, &table_counters->wrong_fields);
+        assert_int_equal(table_counters->column_count, plan->tables[i].schema.count);
+        for (uint32_t column = 0; column < table_counters->column_count; column++) {
+            layout_add_line(layout, &table_counters->dropped[column][DROP_EMPTY]);
+            layout_add_line(layout, &table_counters->dropped[column][DROP_UNREADABLE]);
+            layout_add_line(layout, &table_counters->nulled[column]);
         }
     }
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
-        struct stage_counts *map = &account->maps[i];
-        struct book_end *sent = &account->sent[i];
-        struct book_end *applied = &account->applied[i];
+        struct stage_counts *map = &counters->maps[i];
+        struct exchange_count *sent = &counters->sent[i];
+        struct exchange_count *applied = &counters->applied[i];
         layout_add(layout, &map->rows_in, &map->rows_out, &map->malformed);
         layout_add(layout, &sent->batch_count, &sent->row_count, &sent->hash_sum);
         layout_add(layout, &applied->batch_count, &applied->row_count, &applied->hash_sum);
     }
     for (uint32_t i = 0; i < plan->fold_count; i++) {
-        struct fold_counts *fold = &account->folds[i];
+        struct fold_counts *fold = &counters->folds[i];
         layout_add(layout, &fold->rows_in, &fold->rows_out, &fold->batches_out);
     }
     for (uint32_t i = 0; i < plan->query_count; i++) {
-        struct book_end *given = &account->given[i];
+        struct exchange_count *given = &counters->given[i];
         layout_add(layout, &given->batch_count, &given->row_count, &given->hash_sum);
     }
 }
 
 typedef uint64_t flat[TRIPLES_MAX][3];
 
-static void flatten(const struct account *account, const struct plan *plan, flat out)
+static void flatten(const struct counters *counters, const struct plan *plan, flat out)
 {
     struct layout layout;
-    layout_of(account, plan, &layout);
+    layout_of(counters, plan, &layout);
     memset(out, 0, sizeof(flat));
     for (uint32_t i = 0; i < layout.count; i++) {
         for (uint32_t j = 0; j < 3; j++) {
@@ -109,27 +110,27 @@ static void flatten(const struct account *account, const struct plan *plan, flat
     }
 }
 
-static void check_flat(const struct account *account, const struct plan *plan, flat expected)
+static void check_flat(const struct counters *counters, const struct plan *plan, flat expected)
 {
     flat found;
-    flatten(account, plan, found);
+    flatten(counters, plan, found);
     assert_memory_equal(found, expected, sizeof found);
 }
 
-/* ---- random accounts ---- */
+/* ---- random counters ---- */
 
 struct world {
     struct arena arena;
     const struct plan *plan;
-    struct account parts[PARTS];
+    struct counters parts[PARTS];
     flat total; /* Of all parts, added up naively. */
 };
 
-static struct account new_account(struct world *world)
+static struct counters new_counters(struct world *world)
 {
-    struct account account;
-    assert_true(account_init(&account, world->plan, &world->arena));
-    return account;
+    struct counters counters;
+    assert_true(counters_init(&counters, world->plan, &world->arena));
+    return counters;
 }
 
 static void fill_triple(struct random *random, const struct triple *triple)
@@ -144,26 +145,26 @@ static void fill_triple(struct random *random, const struct triple *triple)
     }
 }
 
-static void fill_account(struct world *world, struct random *random, struct account *account)
+static void fill_counters(struct world *world, struct random *random, struct counters *counters)
 {
     const struct plan *plan = world->plan;
     struct layout layout;
-    layout_of(account, plan, &layout);
+    layout_of(counters, plan, &layout);
     for (uint32_t i = 0; i < layout.count; i++) {
         fill_triple(random, &layout.triples[i]);
     }
     for (uint32_t i = 0; i < plan->table_count; i++) {
-        struct tally *tally = &account->tallies[i];
+        struct table_counters *table_counters = &counters->tables[i];
         if (random_below(random, 4) > 0) {
-            tally->record_count++;
+            table_counters->record_count++;
             continue;
         }
         /* Where nothing was read, there is nothing to tell. */
-        uint32_t columns = tally->column_count;
-        memset(tally->dropped, 0, columns * sizeof *tally->dropped);
-        memset(tally->nulled, 0, columns * sizeof *tally->nulled);
-        tally->wrong_fields = (struct tally_line){0};
-        tally->record_count = tally->kept_count = 0;
+        uint32_t columns = table_counters->column_count;
+        memset(table_counters->dropped, 0, columns * sizeof *table_counters->dropped);
+        memset(table_counters->nulled, 0, columns * sizeof *table_counters->nulled);
+        table_counters->wrong_fields = (struct drop_counter){0};
+        table_counters->record_count = table_counters->kept_count = 0;
     }
 }
 
@@ -198,8 +199,8 @@ static void world_open(struct world *world, uint64_t seed)
     for (uint32_t i = 0; i < PARTS; i++) {
         struct layout layout;
         flat part;
-        world->parts[i] = new_account(world);
-        fill_account(world, &random, &world->parts[i]);
+        world->parts[i] = new_counters(world);
+        fill_counters(world, &random, &world->parts[i]);
         layout_of(&world->parts[i], world->plan, &layout);
         flatten(&world->parts[i], world->plan, part);
         add_naively(world->total, &layout, part);
@@ -211,17 +212,18 @@ static void world_close(struct world *world)
     arena_done(&world->arena);
 }
 
-static struct text encode(const struct world *world, const struct account *account, struct buf *out)
+static struct text encode(const struct world *world, const struct counters *counters,
+                          struct buf *out)
 {
     buf_reset(out);
-    account_encode(account, world->plan, out);
+    counters_encode(counters, world->plan, out);
     assert_false(out->failed);
     return (struct text){(const char *)out->bytes, (uint32_t)out->size};
 }
 
 /* ---- tests ---- */
 
-static void a_decoded_account_is_the_one_encoded(void **state)
+static void a_decoded_counters_is_the_one_encoded(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -230,12 +232,12 @@ static void a_decoded_account_is_the_one_encoded(void **state)
         struct buf again = {0};
         world_open(&world, seed);
         for (uint32_t i = 0; i < PARTS; i++) {
-            struct account decoded = new_account(&world);
+            struct counters decoded = new_counters(&world);
             struct error err;
             flat expected;
             struct text text = encode(&world, &world.parts[i], &bytes);
             assert_int_equal(text.size % ENTRY_BYTES, 0);
-            assert_int_equal(account_add(&decoded, world.plan, text, &err), STATUS_OK);
+            assert_int_equal(counters_add(&decoded, world.plan, text, &err), STATUS_OK);
             flatten(&world.parts[i], world.plan, expected);
             check_flat(&decoded, world.plan, expected);
             assert_true(text_equal(encode(&world, &decoded, &again), text));
@@ -246,25 +248,25 @@ static void a_decoded_account_is_the_one_encoded(void **state)
     }
 }
 
-static void an_account_of_nothing_is_no_bytes(void **state)
+static void an_counters_of_nothing_is_no_bytes(void **state)
 {
     (void)state;
     struct world world;
     struct buf bytes = {0};
     struct error err;
     world_open(&world, 3);
-    struct account account = new_account(&world);
-    assert_int_equal(encode(&world, &account, &bytes).size, 0);
+    struct counters counters = new_counters(&world);
+    assert_int_equal(encode(&world, &counters, &bytes).size, 0);
     flat nothing;
     memset(nothing, 0, sizeof nothing);
-    check_flat(&account, world.plan, nothing);
-    assert_int_equal(account_add(&account, world.plan, (struct text){0}, &err), STATUS_OK);
-    check_flat(&account, world.plan, nothing);
+    check_flat(&counters, world.plan, nothing);
+    assert_int_equal(counters_add(&counters, world.plan, (struct text){0}, &err), STATUS_OK);
+    check_flat(&counters, world.plan, nothing);
     for (uint32_t i = 0; i < PARTS; i++) {
-        account_reset(&world.parts[i], world.plan);
+        counters_reset(&world.parts[i], world.plan);
         check_flat(&world.parts[i], world.plan, nothing);
         /* What was reset can be used as before. */
-        account_merge(&world.parts[i], world.plan, &account);
+        counters_merge(&world.parts[i], world.plan, &counters);
         assert_int_equal(encode(&world, &world.parts[i], &bytes).size, 0);
     }
     buf_done(&bytes);
@@ -296,22 +298,22 @@ static void parts_add_up_to_the_same_in_any_order_and_grouping(void **state)
         world_open(&world, seed);
         for (uint32_t round = 0; round < 10; round++) {
             /* Some parts are merged, some come as bytes, into groups that are then put together. */
-            struct account groups[3] = {new_account(&world), new_account(&world),
-                                        new_account(&world)};
+            struct counters groups[3] = {new_counters(&world), new_counters(&world),
+                                         new_counters(&world)};
             shuffle(&random, order);
             for (uint32_t i = 0; i < PARTS; i++) {
-                struct account *group = &groups[random_below(&random, 3)];
-                const struct account *part = &world.parts[order[i]];
+                struct counters *group = &groups[random_below(&random, 3)];
+                const struct counters *part = &world.parts[order[i]];
                 if (random_below(&random, 2) == 0) {
-                    account_merge(group, world.plan, part);
+                    counters_merge(group, world.plan, part);
                 } else {
                     struct text text = encode(&world, part, &bytes);
-                    assert_int_equal(account_add(group, world.plan, text, &err), STATUS_OK);
+                    assert_int_equal(counters_add(group, world.plan, text, &err), STATUS_OK);
                 }
             }
-            account_merge(&groups[2], world.plan, &groups[0]);
+            counters_merge(&groups[2], world.plan, &groups[0]);
             struct text text = encode(&world, &groups[1], &bytes);
-            assert_int_equal(account_add(&groups[2], world.plan, text, &err), STATUS_OK);
+            assert_int_equal(counters_add(&groups[2], world.plan, text, &err), STATUS_OK);
             check_flat(&groups[2], world.plan, world.total);
         }
         buf_done(&bytes);
@@ -325,20 +327,20 @@ static void parts_add_up_to_the_same_in_any_order_and_grouping(void **state)
 static bool is_accepted(struct world *world, const unsigned char *bytes, size_t size)
 {
     struct arena_mark mark = arena_mark(&world->arena);
-    struct account account = new_account(world);
+    struct counters counters = new_counters(world);
     struct error err = {.text = ""};
     unsigned char *block = memory_alloc(NULL, size + (size == 0));
     assert_non_null(block);
     if (size > 0) memcpy(block, bytes, size);
     struct text text = {(const char *)block, (uint32_t)size};
-    status code = account_add(&account, world->plan, text, &err);
+    status code = counters_add(&counters, world->plan, text, &err);
     assert_true(code == STATUS_OK || (code == STATUS_CORRUPT && err.text[0] != '\0'));
     memory_free(NULL, block, size + (size == 0));
     arena_release(&world->arena, mark);
     return code == STATUS_OK;
 }
 
-static void cut_and_changed_bytes_are_refused_or_are_an_account(void **state)
+static void cut_and_changed_bytes_are_refused_or_are_an_counters(void **state)
 {
     (void)state;
     struct world world;
@@ -418,7 +420,7 @@ static void tags_and_indexes_the_plan_has_not_are_refused(void **state)
     world_close(&world);
 }
 
-/* ---- ends of edges ---- */
+/* ---- ends of exchanges ---- */
 
 static void an_end_is_the_same_in_any_order_and_tells_places_apart(void **state)
 {
@@ -427,24 +429,24 @@ static void an_end_is_the_same_in_any_order_and_tells_places_apart(void **state)
                                                 {7, 3, 9}, {3, 7, 9}, {9, 7, 3}};
     enum { PLACES = sizeof places / sizeof places[0] };
     const struct text bytes[2] = {TEXT_LITERAL("one batch"), TEXT_LITERAL("another")};
-    struct book_end there = {0};
-    struct book_end back = {0};
+    struct exchange_count there = {0};
+    struct exchange_count back = {0};
     for (uint32_t i = 0; i < PLACES; i++) {
         uint32_t last = PLACES - 1 - i;
-        book_end_add(&there, places[i], i, bytes[i % 2]);
-        book_end_add(&back, places[last], last, bytes[last % 2]);
+        exchange_count_add(&there, places[i], i, bytes[i % 2]);
+        exchange_count_add(&back, places[last], last, bytes[last % 2]);
     }
     assert_memory_equal(&there, &back, sizeof there);
     assert_int_equal(there.batch_count, PLACES);
     assert_int_equal(there.row_count, PLACES * (PLACES - 1) / 2);
     for (uint32_t i = 0; i < PLACES; i++) {
         for (uint32_t j = 0; j < i; j++) {
-            struct book_end straight = {0};
-            struct book_end swapped = {0};
-            book_end_add(&straight, places[i], 1, bytes[0]);
-            book_end_add(&straight, places[j], 1, bytes[1]);
-            book_end_add(&swapped, places[i], 1, bytes[1]);
-            book_end_add(&swapped, places[j], 1, bytes[0]);
+            struct exchange_count straight = {0};
+            struct exchange_count swapped = {0};
+            exchange_count_add(&straight, places[i], 1, bytes[0]);
+            exchange_count_add(&straight, places[j], 1, bytes[1]);
+            exchange_count_add(&swapped, places[i], 1, bytes[1]);
+            exchange_count_add(&swapped, places[j], 1, bytes[0]);
             assert_true(straight.hash_sum != swapped.hash_sum);
         }
     }
@@ -458,9 +460,9 @@ static void every_failing_allocation_is_reported(void **state)
     bool refused = true;
     for (size_t count = 0; refused; count++) {
         struct arena arena = {0};
-        struct account account;
+        struct counters counters;
         memory_fail_after(count);
-        bool fits = account_init(&account, plan, &arena);
+        bool fits = counters_init(&counters, plan, &arena);
         refused = memory_was_refused();
         memory_fail_never();
         assert_int_equal(fits, !refused);
@@ -472,10 +474,10 @@ static void every_failing_allocation_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_decoded_account_is_the_one_encoded),
-        cmocka_unit_test(an_account_of_nothing_is_no_bytes),
+        cmocka_unit_test(a_decoded_counters_is_the_one_encoded),
+        cmocka_unit_test(an_counters_of_nothing_is_no_bytes),
         cmocka_unit_test(parts_add_up_to_the_same_in_any_order_and_grouping),
-        cmocka_unit_test(cut_and_changed_bytes_are_refused_or_are_an_account),
+        cmocka_unit_test(cut_and_changed_bytes_are_refused_or_are_an_counters),
         cmocka_unit_test(tags_and_indexes_the_plan_has_not_are_refused),
         cmocka_unit_test(an_end_is_the_same_in_any_order_and_tells_places_apart),
         cmocka_unit_test(every_failing_allocation_is_reported),

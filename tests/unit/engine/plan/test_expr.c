@@ -265,24 +265,24 @@ static void expressions_reach_as_far_as_what_they_compare_with(void **state)
     const struct expr *empty = call_two(FUNCTION_NOT_EQUAL, truth, t, text(""));
     const struct expr *same = call_two(FUNCTION_EQUAL, truth, t, other);
     const struct expr *lower = call_one(FUNCTION_LOWER, TYPE(TEXT), t);
-    assert_int_equal(expr_reach(t, 0), UINT32_MAX);
-    assert_int_equal(expr_reach(t, 1), 0);
-    assert_int_equal(expr_reach(equal, 0), 3);
-    assert_int_equal(expr_reach(equal, 1), 0);
-    assert_int_equal(expr_reach(empty, 0), 0);
-    assert_int_equal(expr_reach(among, 0), 5);
-    assert_int_equal(expr_reach(call_one(FUNCTION_IS_NULL, truth, t), 0), 0);
-    assert_int_equal(expr_reach(call_one(FUNCTION_NOT, truth, among), 0), 5);
-    assert_int_equal(expr_reach(call_two(FUNCTION_OR, truth, equal, among), 0), 5);
+    assert_int_equal(expr_prefix(t, 0), UINT32_MAX);
+    assert_int_equal(expr_prefix(t, 1), 0);
+    assert_int_equal(expr_prefix(equal, 0), 3);
+    assert_int_equal(expr_prefix(equal, 1), 0);
+    assert_int_equal(expr_prefix(empty, 0), 0);
+    assert_int_equal(expr_prefix(among, 0), 5);
+    assert_int_equal(expr_prefix(call_one(FUNCTION_IS_NULL, truth, t), 0), 0);
+    assert_int_equal(expr_prefix(call_one(FUNCTION_NOT, truth, among), 0), 5);
+    assert_int_equal(expr_prefix(call_two(FUNCTION_OR, truth, equal, among), 0), 5);
     /* Nothing that sees more than whether it is there. */
-    assert_int_equal(expr_reach(same, 0), UINT32_MAX);
-    assert_int_equal(expr_reach(same, 1), UINT32_MAX);
-    assert_int_equal(expr_reach(call_two(FUNCTION_EQUAL, truth, lower, text("abc")), 0),
+    assert_int_equal(expr_prefix(same, 0), UINT32_MAX);
+    assert_int_equal(expr_prefix(same, 1), UINT32_MAX);
+    assert_int_equal(expr_prefix(call_two(FUNCTION_EQUAL, truth, lower, text("abc")), 0),
                      UINT32_MAX);
-    assert_int_equal(expr_reach(call_two(FUNCTION_LESS, truth, t, text("abc")), 0), UINT32_MAX);
-    assert_int_equal(expr_reach(call_two(FUNCTION_AND, truth, equal, same), 0), UINT32_MAX);
+    assert_int_equal(expr_prefix(call_two(FUNCTION_LESS, truth, t, text("abc")), 0), UINT32_MAX);
+    assert_int_equal(expr_prefix(call_two(FUNCTION_AND, truth, equal, same), 0), UINT32_MAX);
     const struct expr *mixed[] = {t, text("ab"), other};
-    assert_int_equal(expr_reach(expr_call(&arena, FUNCTION_IN, truth, mixed, 3), 0), UINT32_MAX);
+    assert_int_equal(expr_prefix(expr_call(&arena, FUNCTION_IN, truth, mixed, 3), 0), UINT32_MAX);
 }
 
 static void count_node(const struct expr *expr, void *context)

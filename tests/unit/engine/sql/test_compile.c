@@ -158,7 +158,7 @@ static void every_table_is_measured_once_and_sizes_decide(void **state)
                                   .context = &sizes};
     struct compile_input other = input;
     other.context = &turned;
-    /* The smaller one is the side table. */
+    /* The smaller one is the build side. */
     assert_false(same_plan(&input, &other));
     assert_int_equal(sizes.asked_count, 2);
     assert_int_equal(turned.asked_count, 2);
@@ -177,7 +177,7 @@ static void every_table_is_measured_once_and_sizes_decide(void **state)
 /* ---- DISTINCT ---- */
 
 static const struct plan *compile_one(struct arena *arena, struct compile_query query,
-                                      uint64_t side_table_limit)
+                                      uint64_t broadcast_limit)
 {
     struct sizes sizes = {.sales_bytes = 1000000, .stores_bytes = 1000000};
     struct compile_input input = {.tables_sql = TEXT_LITERAL(TABLES),
@@ -185,7 +185,7 @@ static const struct plan *compile_one(struct arena *arena, struct compile_query 
                                   .query_count = 1,
                                   .measure = measure,
                                   .context = &sizes,
-                                  .side_table_limit = side_table_limit};
+                                  .broadcast_limit = broadcast_limit};
     struct plan *plan = NULL;
     struct error err = {.text = ""};
     status code = compile_queries(&input, arena, &plan, &err);
@@ -235,11 +235,11 @@ static void what_is_aggregated_in_two_ways_is_made_once(void **state)
     const struct plan *plan = compile_one(&arena, apart, 0);
     uint32_t side_count = 0;
     for (uint32_t i = 0; i < plan->fold_count; i++) {
-        if (plan->folds[i].is_side) side_count++;
+        if (plan->folds[i].is_build_side) side_count++;
     }
     assert_int_equal(plan->scan_count, 2);
     assert_int_equal(side_count, 1);
-    /* One of them is by way of the side table's rows, and needs no second one by key. */
+    /* One of them is by way of the build side's rows, and needs no second one by key. */
     assert_int_equal(count_folds(plan, FOLD_AGGREGATE), 4);
     /* A join of two large tables is made once too, and by shards. */
     plan = compile_one(&arena, apart, 1);
@@ -253,22 +253,22 @@ static void what_is_aggregated_in_two_ways_is_made_once(void **state)
 
 /* ---- sieves ---- */
 
-/* Whose keys the sieve has, 0: there is none; and whether what it is for waits for it. */
-static uint32_t count_sieves(const struct plan *plan, struct text *out_of)
+/* Whose keys the Bloom filter has, 0: there is none; and whether what it is for waits for it. */
+static uint32_t count_bloom(const struct plan *plan, struct text *out_of)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &plan->pipelines[i];
-        if (!plan->folds[pipeline->target].is_sieve) continue;
+        if (!plan->folds[pipeline->target].is_bloom) continue;
         count++;
-        assert_true(plan->folds[pipeline->target].is_side);
+        assert_true(plan->folds[pipeline->target].is_build_side);
         *out_of = plan->tables[plan->scans[pipeline->source].table].name;
     }
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
         const struct pipeline *pipeline = &plan->pipelines[i];
         for (uint32_t j = 0; j < pipeline->op_count; j++) {
             const struct op *op = &pipeline->ops[j];
-            if (op->kind != OP_PROBE || !plan->folds[op->side].is_sieve) continue;
+            if (op->kind != OP_PROBE || !plan->folds[op->side].is_bloom) continue;
             assert_int_equal(op->probe, PROBE_SEMI);
             assert_int_equal(pipeline->phase, plan->folds[op->side].phase + 1);
             assert_int_equal(plan->folds[pipeline->target].kind, FOLD_JOIN);
@@ -277,13 +277,13 @@ static uint32_t count_sieves(const struct plan *plan, struct text *out_of)
     return count;
 }
 
-static void the_larger_side_of_a_join_by_shards_is_sifted_if_that_is_worth_it(void **state)
+static void the_larger_side_of_a_join_by_shards_is_filtered_if_that_is_worth_it(void **state)
 {
     (void)state;
     static const struct {
         struct text sql;
         uint64_t limit;
-        struct text sieve_of; /* Empty: no sieve. */
+        struct text bloom_of; /* Empty: no Bloom filter. */
     } cases[] = {
         /* A third of the stores is less than half of the sales. */
         {TEXT_INIT("SELECT count(*) FROM sales a JOIN stores b ON a.store = b.store "
@@ -302,7 +302,7 @@ static void the_larger_side_of_a_join_by_shards_is_sifted_if_that_is_worth_it(vo
         {TEXT_INIT("SELECT count(*) FROM sales a JOIN stores b ON a.store = b.store "
                    "WHERE name > 'm'"),
          40000, TEXT_INIT("")},
-        /* The side table itself is. */
+        /* The build side itself is. */
         {TEXT_INIT("SELECT count(*) FROM sales a JOIN stores b ON a.store = b.store "
                    "WHERE name > 'm'"),
          400000, TEXT_INIT("")},
@@ -331,9 +331,9 @@ static void the_larger_side_of_a_join_by_shards_is_sifted_if_that_is_worth_it(vo
         struct text found = {0};
         struct compile_query query = {TEXT_LITERAL("sifted"), cases[i].sql};
         const struct plan *plan = compile_one(&arena, query, cases[i].limit);
-        uint32_t count = count_sieves(plan, &found);
-        if (!text_equal(found, cases[i].sieve_of)) print_message("case %zu\n", i);
-        assert_true(text_equal(found, cases[i].sieve_of));
+        uint32_t count = count_bloom(plan, &found);
+        if (!text_equal(found, cases[i].bloom_of)) print_message("case %zu\n", i);
+        assert_true(text_equal(found, cases[i].bloom_of));
         assert_int_equal(count, found.size > 0);
         assert_int_equal(plan->phase_count > 1, found.size > 0 || cases[i].limit == 400000 ||
                                                     strstr(cases[i].sql.bytes, "(SELECT count"));
@@ -491,10 +491,10 @@ static void every_failing_allocation_is_reported(void **state)
                                   .settings = &setting,
                                   .setting_count = 1};
     check_allocations(&input);
-    /* By shards, with a sieve. */
+    /* By shards, with a Bloom filter. */
     input.measure = measure;
     input.context = &sizes;
-    input.side_table_limit = 100000;
+    input.broadcast_limit = 100000;
     check_allocations(&input);
 }
 
@@ -506,7 +506,7 @@ int main(void)
         cmocka_unit_test(every_table_is_measured_once_and_sizes_decide),
         cmocka_unit_test(distinct_values_are_grouped_by_first_and_then_counted),
         cmocka_unit_test(what_is_aggregated_in_two_ways_is_made_once),
-        cmocka_unit_test(the_larger_side_of_a_join_by_shards_is_sifted_if_that_is_worth_it),
+        cmocka_unit_test(the_larger_side_of_a_join_by_shards_is_filtered_if_that_is_worth_it),
         cmocka_unit_test(plans_of_nested_distincts_grow_by_a_step_each),
         cmocka_unit_test(messages_name_file_place_and_remedy),
         cmocka_unit_test(a_name_that_is_too_long_is_refused),

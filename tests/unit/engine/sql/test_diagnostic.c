@@ -75,7 +75,7 @@ static void what_cannot_be_shown_is_a_question_mark(void **state)
     assert_string_equal(err.text, "query:1:1: x\n  1 | x\n    | ^");
 }
 
-/* The shown line and the caret's line, behind their edges. */
+/* The shown line and the caret's line, behind their exchanges. */
 static void split_text(char *text, const char **out_line, const char **out_caret)
 {
     char *line = strchr(text, '\n');

@@ -73,19 +73,19 @@ static void check_plan(const struct plan *plan)
     }
 }
 
-/* What a probe asks of a side table, the side table knows. */
-static void check_twins(const struct plan *plan)
+/* What a probe asks of a build side, the build side knows. */
+static void check_duplicates(const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->pipeline_count; i++) {
         for (uint32_t j = 0; j < plan->pipelines[i].op_count; j++) {
             const struct op *op = &plan->pipelines[i].ops[j];
             if (op->kind != OP_PROBE || op->probe != PROBE_ROW) continue;
             const struct fold *side = &plan->folds[op->side];
-            assert_true(op->twin_set < side->twin_set_count);
-            const struct twin_set *set = &side->twin_sets[op->twin_set];
-            assert_int_equal(set->count, op->twins.count);
+            assert_true(op->duplicate_set < side->duplicate_set_count);
+            const struct duplicate_set *set = &side->duplicate_sets[op->duplicate_set];
+            assert_int_equal(set->count, op->duplicates.count);
             for (uint32_t k = 0; k < set->count; k++) {
-                assert_int_equal(set->columns[k], op->twins.columns[k]);
+                assert_int_equal(set->columns[k], op->duplicates.columns[k]);
                 assert_true(set->columns[k] < side->output.count);
             }
         }
@@ -98,7 +98,7 @@ static struct counts count(const char *first, const char *second)
     struct plan *plan = NULL;
     plan_two(first, second, &arena, &plan);
     check_plan(plan);
-    check_twins(plan);
+    check_duplicates(plan);
     struct counts counts = {.folds = plan->fold_count};
     for (uint32_t i = 0; i < plan->scan_count; i++) {
         counts.scan_pipelines += plan->scans[i].pipeline_count;
@@ -139,7 +139,7 @@ static const struct pair pairs[] = {
     {"SELECT store, sum(id) AS x FROM sales WHERE amount + 1 > 3 AND id + 1 > 4 GROUP BY store",
      "SELECT store, max(id) AS x FROM sales WHERE id + 1 > 4 AND amount + 1 > 3 GROUP BY store", 0,
      0},
-    /* Behind a join, whose side table is the same. */
+    /* Behind a join, whose build side is the same. */
     {"SELECT name, sum(amount) AS x" JOINED "GROUP BY name",
      "SELECT name, avg(price) AS x" JOINED "GROUP BY name", 2, 2},
     {"SELECT name, sum(amount) AS x" JOINED "GROUP BY name",
@@ -148,7 +148,7 @@ static const struct pair pairs[] = {
      1, 1},
     {"SELECT name, sum(amount) AS x" JOINED "GROUP BY name",
      "SELECT town, sum(amount) AS x" JOINED "GROUP BY town", 0, 0},
-    /* The same side table, whose rows are told apart by the same columns or not. */
+    /* The same build side, whose rows are told apart by the same columns or not. */
     {"SELECT name, town, sum(amount) AS x" JOINED "GROUP BY name, town",
      "SELECT town, name, avg(price) AS x" JOINED "GROUP BY town, name", 2, 2},
     {"SELECT name, sum(amount) AS x" JOINED "AND note = town GROUP BY name",

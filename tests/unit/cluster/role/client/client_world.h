@@ -106,7 +106,7 @@ struct world {
     uint64_t journal_count;
     uint32_t ends[WORLD_SCANS];
     uint64_t results[WORLD_QUERIES];
-    uint64_t books;
+    uint64_t audit;
     uint32_t job_puts;
     uint32_t deletes;
     uint32_t views;
@@ -215,7 +215,7 @@ static inline bool world_view(struct world *world, uint64_t seen, struct buf *ou
 {
     struct view_scan scans[WORLD_SCANS];
     struct view_query queries[WORLD_QUERIES];
-    struct view_want wants[WORLD_SCANS];
+    struct view_rerequest rerequests[WORLD_SCANS];
     static uint64_t numbers[WORLD_SCANS][WORLD_CHUNKS_MAX];
     bool all = world_all_complete(world);
     struct job_view view = {
@@ -227,7 +227,7 @@ static inline bool world_view(struct world *world, uint64_t seen, struct buf *ou
         .scan_count = WORLD_SCANS,
         .queries = queries,
         .query_count = WORLD_QUERIES,
-        .wants = wants,
+        .rerequests = rerequests,
         .worker_count = WORLD_WORKERS,
         .workers_answering = WORLD_WORKERS,
     };
@@ -243,16 +243,16 @@ static inline bool world_view(struct world *world, uint64_t seen, struct buf *ou
             .contiguous = contiguous,
             .limit = contiguous + WORLD_WINDOW,
         };
-        struct view_want *want = &wants[view.want_count];
-        *want = (struct view_want){.worker = TEXT_LITERAL("w1")};
-        want->want =
-            (struct scan_want){.scan = i, .attempt = world->now_ms / 1500, .numbers = numbers[i]};
+        struct view_rerequest *rerequest = &rerequests[view.rerequest_count];
+        *rerequest = (struct view_rerequest){.worker = TEXT_LITERAL("w1")};
+        rerequest->rerequest =
+            (struct rerequest){.scan = i, .attempt = world->now_ms / 1500, .numbers = numbers[i]};
         for (uint64_t j = 0; j < world->chunk_count[i]; j++) {
             if (world->applied[i][j]) scans[i].applied++;
             if (world->applied[i][j] || (j >= world->sent[i] && !world->ended[i])) continue;
-            numbers[i][want->want.number_count++] = j;
+            numbers[i][rerequest->rerequest.number_count++] = j;
         }
-        if (want->want.number_count > 0) view.want_count++;
+        if (rerequest->rerequest.number_count > 0) view.rerequest_count++;
     }
     for (uint32_t i = 0; i < WORLD_QUERIES; i++) {
         queries[i] = (struct view_query){.name = world->queries[i].name, .done = all};
@@ -266,7 +266,7 @@ static inline bool world_view(struct world *world, uint64_t seen, struct buf *ou
     job_view_encode(&view, out);
     assert_false(out->failed);
     uint64_t hash = hash_bytes(out->bytes, out->size);
-    return hash != seen || view.want_count > 0 || view.state >= JOB_DONE;
+    return hash != seen || view.rerequest_count > 0 || view.state >= JOB_DONE;
 }
 
 static inline void world_put_job(struct world *world, struct pending *pending)
@@ -312,7 +312,7 @@ static inline void world_put_end(struct world *world, struct pending *pending)
     uint32_t scan = pending->request.scan;
     uint64_t sum = 0;
     for (uint64_t i = 0; i < world->chunk_count[scan]; i++) {
-        sum += lane_hash(i, world_checksum(world, scan, i));
+        sum += batch_hash(i, world_checksum(world, scan, i));
     }
     assert_int_equal(pending->request.end_count, world->chunk_count[scan]);
     assert_int_equal(pending->request.end_sum, sum);
@@ -334,18 +334,18 @@ static inline void world_get_result(struct world *world, struct pending *pending
 {
     uint32_t query = world_query_of(world, pending->request.query);
     uint64_t from = pending->request.number;
-    bool is_books = query == WORLD_QUERIES;
-    if (is_books) assert_true(text_equal(pending->request.query, TEXT_LITERAL(API_BOOKS)));
+    bool is_audit = query == WORLD_QUERIES;
+    if (is_audit) assert_true(text_equal(pending->request.query, TEXT_LITERAL(API_AUDIT)));
     if (!world_all_complete(world)) {
         world_fail(&pending->reply, 409, STATUS_INPUT, "not ready");
         return;
     }
     struct result_batch batches[3] = {{0}};
     char texts[3][64];
-    uint64_t total = is_books ? WORLD_WORKERS : world->batch_count[query];
+    uint64_t total = is_audit ? WORLD_WORKERS : world->batch_count[query];
     if (from > 0) total += world->extra_batches;
     struct result_page page = {.total = total, .batches = batches};
-    uint32_t most = is_books ? 1 : 1 + random_below(&world->random, 3);
+    uint32_t most = is_audit ? 1 : 1 + random_below(&world->random, 3);
     for (uint64_t i = from; i < total && page.batch_count < most; i++) {
         int size = snprintf(texts[page.batch_count], sizeof texts[0], "%u:%llu", query,
                             (unsigned long long)i);
@@ -461,15 +461,15 @@ static inline void world_on_journal(struct world *world, const struct effect *ef
 static inline void world_on_result(struct world *world, const struct effect *effect)
 {
     char expected[64];
-    bool is_books = effect->kind == EFFECT_BOOKS;
-    uint32_t query = is_books ? WORLD_QUERIES : effect->query;
-    uint64_t *next = is_books ? &world->books : &world->results[query];
-    for (uint32_t i = 0; is_books && i < query; i++) {
+    bool is_audit = effect->kind == EFFECT_AUDIT;
+    uint32_t query = is_audit ? WORLD_QUERIES : effect->query;
+    uint64_t *next = is_audit ? &world->audit : &world->results[query];
+    for (uint32_t i = 0; is_audit && i < query; i++) {
         assert_int_equal(world->results[i], world->batch_count[i]);
     }
     int size = snprintf(expected, sizeof expected, "%u:%llu", query, (unsigned long long)*next);
     assert_int_equal(effect->number, *next);
-    assert_int_equal(effect->count, is_books ? WORLD_WORKERS : world->batch_count[query]);
+    assert_int_equal(effect->count, is_audit ? WORLD_WORKERS : world->batch_count[query]);
     assert_int_equal(effect->bytes.size, size);
     assert_memory_equal(effect->bytes.bytes, expected, (size_t)size);
     ++*next;
@@ -492,7 +492,7 @@ static inline void world_carry_out(struct world *world)
             world_on_journal(world, effect);
             break;
         case EFFECT_RESULT:
-        case EFFECT_BOOKS:
+        case EFFECT_AUDIT:
             world_on_result(world, effect);
             break;
         case EFFECT_PROGRESS:
@@ -638,7 +638,7 @@ static inline void world_run(struct world *world, uint64_t until_ms)
     }
 }
 
-/* ---- life ---- */
+/* ---- incarnation ---- */
 
 static inline void world_init(struct world *world, uint64_t seed, struct world_faults faults)
 {

@@ -33,7 +33,7 @@ static void check_well(const struct world *world)
     for (uint32_t i = 0; i < WORLD_QUERIES; i++) {
         assert_int_equal(world->results[i], world->batch_count[i]);
     }
-    assert_int_equal(world->books, WORLD_WORKERS);
+    assert_int_equal(world->audit, WORLD_WORKERS);
 }
 
 static void without_faults_every_chunk_is_sent_once(void **state)
@@ -135,7 +135,7 @@ static void resume(struct world *world, uint64_t after_ms, uint64_t forgotten)
     memset(world->journaled, 0, sizeof world->journaled);
     memset(world->results, 0, sizeof world->results);
     world->journal_count = 0;
-    world->books = 0;
+    world->audit = 0;
     world_start(world);
 }
 
@@ -258,7 +258,7 @@ static void no_gateway_for_long_ends_it_and_tells_how_to_go_on(void **state)
         assert_true(world->now_ms >= since_ms + 20000);
         assert_true(world->now_ms <= since_ms + 20000 + WORLD_WAIT_MS + 1000);
         if (world->outcome.code == STATUS_OK) {
-            assert_int_equal(world->books, WORLD_WORKERS);
+            assert_int_equal(world->audit, WORLD_WORKERS);
             world_done(world);
             continue;
         }
@@ -286,7 +286,7 @@ static void an_answer_counts_even_if_the_job_cannot_be_deleted(void **state)
     (void)state;
     struct world *world = world_new(6, no_faults);
     world_start(world);
-    while (world->books < WORLD_WORKERS) {
+    while (world->audit < WORLD_WORKERS) {
         world_advance(world);
     }
     world->is_dead = true;

@@ -1,7 +1,7 @@
 /* gateway_world.h - a gateway without a world: events by hand, effects looked at one by one.
  *
  * Three workers: w1 and w2 map and fold, w3 only maps. The job has an aggregate query and a join
- * with a side table, so that it has a phase that opens late. Effects are those of the last step.
+ * with a build side, so that it has a phase that opens late. Effects are those of the last step.
  */
 #ifndef UNIT_ROLE_GATEWAY_WORLD_H
 #define UNIT_ROLE_GATEWAY_WORLD_H
@@ -67,10 +67,10 @@ struct world {
     uint64_t now_ms;
     uint64_t last_id;
     uint64_t last_delivery;
-    struct shape *shape;  /* Once the job was put. */
-    uint32_t early, late; /* Scans: of the side table, and the one that needs it. */
-    uint64_t fail_after;  /* Of the next step only; UINT64_MAX: nothing fails. */
-    bool refused;         /* It came to that. */
+    struct layout *layout; /* Once the job was put. */
+    uint32_t early, late;  /* Scans: of the build side, and the one that needs it. */
+    uint64_t fail_after;   /* Of the next step only; UINT64_MAX: nothing fails. */
+    bool refused;          /* It came to that. */
 };
 
 static inline struct gateway_config world_config(void)
@@ -84,7 +84,7 @@ static inline struct gateway_config world_config(void)
         .work_queue_count = 4,
         .shard_count = 8,
         .window = WINDOW,
-        .side_table_limit = 1 << 20,
+        .broadcast_limit = 1 << 20,
         .memory_limit = 1 << 30,
         .log_limit = 1 << 30,
         .max_message = MAX_MESSAGE,
@@ -167,7 +167,7 @@ static inline void world_close(struct world *world)
 {
     gateway_destroy(world->gateway);
     effects_done(&world->effects);
-    shape_release(world->shape);
+    job_layout_release(world->layout);
     arena_done(&world->arena);
 }
 
@@ -290,7 +290,7 @@ static inline struct message world_message(const struct world *world, enum messa
 {
     return (struct message){.kind = kind,
                             .job = TEXT_LITERAL("j1"),
-                            .manifest = world->shape != NULL ? world->shape->hash : 0,
+                            .manifest = world->layout != NULL ? world->layout->hash : 0,
                             .from = world_workers[worker].name};
 }
 
@@ -332,7 +332,7 @@ static inline struct api_request world_request(enum api_kind kind)
 static inline struct job_request world_job(void)
 {
     return (struct job_request){
-        .build = text_of(shape_build),
+        .build = text_of(job_layout_build),
         .tables_sql = TEXT_LITERAL(WORLD_TABLES),
         .queries = world_queries,
         .query_count = 2,
@@ -362,11 +362,11 @@ static inline uint64_t world_learn(struct world *world)
     struct error err;
     struct message message;
     assert_non_null(world_sent(world, "w1", MESSAGE_MANIFEST, &message));
-    shape_release(world->shape);
-    world->shape = NULL;
-    assert_int_equal(shape_create(message.store.bytes, NULL, &world->shape, &err), STATUS_OK);
-    assert_true(world->shape->hash == message.manifest);
-    const struct plan *plan = world->shape->plan;
+    job_layout_release(world->layout);
+    world->layout = NULL;
+    assert_int_equal(job_layout_create(message.store.bytes, NULL, &world->layout, &err), STATUS_OK);
+    assert_true(world->layout->hash == message.manifest);
+    const struct plan *plan = world->layout->plan;
     for (uint32_t i = 0; i < plan->scan_count; i++) {
         if (plan->scans[i].phase == 0) world->early = i;
         if (plan->scans[i].phase == 1) world->late = i;
@@ -405,7 +405,7 @@ static inline void world_chunk(struct world *world, uint32_t scan, uint64_t numb
                                struct buf *body, struct api_request *out)
 {
     static const uint32_t map[] = {0, 1, 2};
-    const struct plan *plan = world->shape->plan;
+    const struct plan *plan = world->layout->plan;
     struct chunk_body chunk = {
         .first_line = 2,
         .file_columns = 3,
@@ -448,23 +448,23 @@ static inline void world_open_late(struct world *world)
     world_open(&other);
     world_accept(&other);
     world_open(world);
-    world->shape = shape_keep(other.shape);
+    world->layout = job_layout_keep(other.layout);
     world->early = other.early;
     world->late = other.late;
     world_close(&other);
 }
 
-/* How a worker may stand to a job; ready: with copies of all side tables. */
+/* How a worker may stand to a job; ready: with copies of all build sides. */
 enum worker_kind { KIND_SILENT, KIND_UNKNOWN, KIND_BARE, KIND_READY, KINDS };
 
 static inline struct message_status world_status_of(const struct world *world, uint64_t round,
                                                     enum worker_kind kind, uint32_t *copies)
 {
-    const struct plan *plan = world->shape->plan;
+    const struct plan *plan = world->layout->plan;
     struct message_status now = {.request = round, .maps = true, .copies = copies};
     now.state = kind == KIND_UNKNOWN ? WORKER_JOB_UNKNOWN : WORKER_JOB_RUNNING;
     for (uint32_t i = 0; kind == KIND_READY && i < plan->fold_count; i++) {
-        if (world->shape->copied[i]) copies[now.copy_count++] = i;
+        if (world->layout->copied[i]) copies[now.copy_count++] = i;
     }
     return now;
 }

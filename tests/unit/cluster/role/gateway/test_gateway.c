@@ -103,7 +103,7 @@ static void check_taken_back(struct world *world, const uint32_t *outcomes, bool
         assert_int_equal(removed, expected && outcomes[i] == STORED_NEW);
         if (!removed) continue;
         assert_int_equal(message.remove.reason, REMOVE_REFUSED);
-        assert_true(message.manifest == world->shape->hash);
+        assert_true(message.manifest == world->layout->hash);
     }
 }
 
@@ -193,10 +193,10 @@ static void an_accepted_job_is_open_where_nothing_is_needed(void **state)
     world_stored(&world, number, 1, STORED_NEW);
     struct job_view view = world_view(&world, id);
     assert_int_equal(view.state, JOB_ACCEPTED);
-    assert_true(view.manifest == world.shape->hash);
+    assert_true(view.manifest == world.layout->hash);
     assert_int_equal(view.worker_count, WORKERS);
     assert_int_equal(view.workers_answering, WORKERS);
-    assert_int_equal(view.scan_count, world.shape->plan->scan_count);
+    assert_int_equal(view.scan_count, world.layout->plan->scan_count);
     assert_true(view.scans[world.early].open);
     assert_false(view.scans[world.late].open);
     assert_int_equal(view.scans[world.early].limit, WINDOW);
@@ -241,7 +241,7 @@ static void a_wrong_job_is_refused_with_the_reason(void **state)
     struct job_request job = world_job();
     job.build = TEXT_LITERAL("9.9");
     check_wrong_job(&world, &job, "9.9");
-    check_wrong_job(&world, &job, shape_build);
+    check_wrong_job(&world, &job, job_layout_build);
 
     const struct manifest_query wrong = {TEXT_LITERAL("q"),
                                          TEXT_LITERAL("SELECT nothing FROM sales")};
@@ -334,8 +334,8 @@ static void a_chunk_is_answered_when_the_broker_has_it(void **state)
         const struct effect *sent = world_sent(&world, NULL, MESSAGE_CHUNK, &message);
         assert_non_null(sent);
         assert_int_equal(world_sent_count(&world, MESSAGE_CHUNK), 1);
-        assert_int_equal(sent->work, shape_work_queue(world.shape, number, 4));
-        assert_true(message.manifest == world.shape->hash);
+        assert_int_equal(sent->work, job_layout_work_queue(world.layout, number, 4));
+        assert_true(message.manifest == world.layout->hash);
         assert_true(message.chunk.number == number);
         assert_int_equal(message.chunk.scan, world.early);
         assert_true(message.chunk.checksum ==
@@ -377,7 +377,7 @@ static void numbers_that_files_of_this_size_can_t_have_are_refused(void **state)
     struct world world;
     world_open(&world);
     world_accept(&world);
-    uint64_t limit = shape_chunk_limit(world.shape, world.early);
+    uint64_t limit = job_layout_chunk_limit(world.layout, world.early);
     assert_int_equal(world_answer(&world, world_put_chunk(&world, world.early, limit)), 400);
     struct api_request end = world_request(API_PUT_END);
     end.scan = world.early;
@@ -495,7 +495,7 @@ static void a_chunk_that_is_not_sound_is_refused(void **state)
     request.number = (uint64_t)1 << 40;
     check_chunk(&world, &request, 400);
     request = sound;
-    request.scan = world.shape->plan->scan_count;
+    request.scan = world.layout->plan->scan_count;
     check_chunk(&world, &request, 404);
     request = sound;
     request.has_owner = false;
@@ -632,7 +632,7 @@ static void a_cancelled_job_is_remembered_for_its_readers(void **state)
     world_tick(&world, PERIOD_MS);
     assert_int_equal(world.effects.count, 0);
     uint64_t id = world_ask(&world, &request);
-    confirm_removes(&world, REMOVE_CANCELLED, world.shape->hash);
+    confirm_removes(&world, REMOVE_CANCELLED, world.layout->hash);
     assert_int_equal(world_answer(&world, id), 204);
     assert_int_equal(world_answer(&world, first), 0);
     assert_int_equal(world_view(&world, waiting).state, JOB_CANCELLED);
@@ -687,7 +687,7 @@ static void deleting_twice_is_deleting_once(void **state)
     world_status_all(&world, world_round(&world), WORKER_JOB_COMPLETE);
     struct api_request request = world_request(API_DELETE_JOB);
     uint64_t id = world_ask(&world, &request);
-    confirm_removes(&world, REMOVE_DONE, world.shape->hash);
+    confirm_removes(&world, REMOVE_DONE, world.layout->hash);
     assert_int_equal(world_answer(&world, id), 204);
     id = world_ask(&world, &request);
     assert_int_equal(world_sent_count(&world, MESSAGE_REMOVE), 0); /* Is it his? */
@@ -705,7 +705,7 @@ static void deleting_twice_is_deleting_once(void **state)
 static void tell_manifest(struct world *world)
 {
     struct message message = world_message(world, MESSAGE_MANIFEST, 0);
-    message.store.bytes = world->shape->bytes;
+    message.store.bytes = world->layout->bytes;
     world_deliver(world, &message);
 }
 
@@ -725,7 +725,7 @@ static void a_key_is_looked_at_before_a_job_is_deleted_that_is_not_known(void **
         assert_true(world_round(&world) != 0);
         tell_manifest(&world);
         if (is_owner) {
-            confirm_removes(&world, REMOVE_DONE, world.shape->hash);
+            confirm_removes(&world, REMOVE_DONE, world.layout->hash);
             assert_int_equal(world_answer(&world, id), 204);
         } else {
             assert_int_equal(world_answer(&world, id), 403);
@@ -747,7 +747,7 @@ static void a_name_is_free_again_when_nothing_is_heard_of_its_job(void **state)
     request.owner++;
     assert_int_equal(world_answer(&world, world_put(&world, &job, "j1")), 409);
     assert_int_equal(world_answer(&world, world_ask(&world, &request)), 403);
-    /* Who is refused is no sign of life: the workers are asked. */
+    /* Who is refused is no sign of incarnation: the workers are asked. */
     for (uint32_t i = 0; i < 2; i++) {
         world_tick(&world, ROUND_DEADLINE_MS);
         uint64_t id = world_ask(&world, &request);
@@ -922,7 +922,7 @@ static bool knows(struct world *world, const char *id)
         world_tick(world, i == 0 ? ROUND_DEADLINE_MS : PERIOD_MS);
     }
     world_gone(world, asked);
-    return !message.sync.want_manifest;
+    return !message.sync.needs_manifest;
 }
 
 static void accept_as(struct world *world, const char *id)

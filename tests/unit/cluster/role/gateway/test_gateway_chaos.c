@@ -1,9 +1,9 @@
 /* test_gateway_chaos.c - every request is answered exactly once, whatever happens in any order, and
  * no allocation is one that may not fail.
  *
- * Method: requests, messages with numbers of now and of before, confirms, returns, lost connections
- * and clients that go away, all by chance from a seed. At the end time alone has to bring the
- * answers that are still owed. Then a job's story, with every allocation failing once.
+ * Method: requests, messages with numbers current and of before, confirms, returns, lost
+ * connections and clients that go away, all by chance from a seed. At the end time alone has to
+ * bring the answers that are still owed. Then a job's story, with every allocation failing once.
  */
 #include "unit/cluster/role/gateway/gateway_world.h"
 
@@ -51,7 +51,7 @@ static void chaos_ask(struct chaos *chaos)
 {
     struct world *world = &chaos->world;
     struct job_request job = world_job();
-    const struct text queries[] = {TEXT_LITERAL("totals"), TEXT_LITERAL(".books"),
+    const struct text queries[] = {TEXT_LITERAL("totals"), TEXT_LITERAL(".audit"),
                                    TEXT_LITERAL("none")};
     uint32_t kind = random_below(&chaos->random, API_METRICS + 1);
     uint32_t number = random_below(&chaos->random, 12);
@@ -91,7 +91,7 @@ static void chaos_deliver(struct chaos *chaos)
             world_status_of(world, number, 1 + random_below(&chaos->random, KINDS - 1), copies);
         if (random_below(&chaos->random, 5) == 0) message.status.state = WORKER_JOB_COMPLETE;
     } else if (message.kind == MESSAGE_MANIFEST) {
-        message.store.bytes = world->shape->bytes;
+        message.store.bytes = world->layout->bytes;
     } else if (message.kind == MESSAGE_RESULT) {
         message.result = (struct message_result){.request = number,
                                                  .ready = random_below(&chaos->random, 2) == 0,

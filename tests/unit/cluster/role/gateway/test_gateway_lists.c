@@ -12,22 +12,22 @@ enum { FRESH_MS = 5000, MEASURE_MS = 300, KEPT = 256 };
 
 /* ---- what monitors say ---- */
 
-static struct watched watched_node(const char *name, enum node_role role, enum watch_state state)
+static struct monitored monitored_node(const char *name, enum node_role role, enum health state)
 {
-    struct watched watched = {.role = role,
-                              .state = state,
-                              .incarnation = 1700000000123,
-                              .uptime_ms = 2000,
-                              .silent_ms = 40,
-                              .restarts = 3,
-                              .resident_bytes = 1 << 20,
-                              .job_count = 2};
-    (void)snprintf(watched.name, sizeof watched.name, "%s", name);
-    return watched;
+    struct monitored monitored = {.role = role,
+                                  .state = state,
+                                  .incarnation = 1700000000123,
+                                  .uptime_ms = 2000,
+                                  .silent_ms = 40,
+                                  .restarts = 3,
+                                  .resident_bytes = 1 << 20,
+                                  .job_count = 2};
+    (void)snprintf(monitored.name, sizeof monitored.name, "%s", name);
+    return monitored;
 }
 
 static void tell_view(struct world *world, uint64_t term, const char *leader,
-                      const struct watched *nodes, uint32_t count)
+                      const struct monitored *nodes, uint32_t count)
 {
     struct view view = {.term = {term, 0}, .node_total = count, .node_count = count};
     (void)snprintf(view.leader, sizeof view.leader, "%s", leader);
@@ -39,7 +39,7 @@ static void tell_view(struct world *world, uint64_t term, const char *leader,
 }
 
 static void tell_view_of_one(struct world *world, uint64_t term, const char *leader,
-                             struct watched node)
+                             struct monitored node)
 {
     tell_view(world, term, leader, &node, 1);
 }
@@ -107,7 +107,7 @@ static void without_monitors_a_node_is_as_it_answers(void **state)
     world_tick(&world, 500);
     struct node_list list = nodes_now(&world);
     assert_int_equal(list.node_count, WORKERS + 1);
-    assert_false(list.watched);
+    assert_false(list.monitored);
     assert_int_equal(list.leader.size, 0);
     assert_text(entry_of(&list, "g1")->state, "up");
     assert_int_equal(entry_of(&list, "g1")->uptime_ms, 500);
@@ -124,12 +124,12 @@ static void the_list_has_every_node_that_monitors_tell_of(void **state)
     (void)state;
     struct world world;
     world_open(&world);
-    struct watched some[] = {watched_node("m1", NODE_MONITOR, WATCH_UP),
-                             watched_node("broker", NODE_BROKER, WATCH_STARTING),
-                             watched_node("w10", NODE_WORKER, WATCH_BROKEN)};
-    struct watched more[] = {watched_node("w2", NODE_WORKER, WATCH_RESTARTING),
-                             watched_node("g1", NODE_GATEWAY, WATCH_UP),
-                             watched_node("g2", NODE_GATEWAY, WATCH_SUSPECTED)};
+    struct monitored some[] = {monitored_node("m1", NODE_MONITOR, HEALTH_UP),
+                               monitored_node("broker", NODE_BROKER, HEALTH_STARTING),
+                               monitored_node("w10", NODE_WORKER, HEALTH_BROKEN)};
+    struct monitored more[] = {monitored_node("w2", NODE_WORKER, HEALTH_RESTARTING),
+                               monitored_node("g1", NODE_GATEWAY, HEALTH_UP),
+                               monitored_node("g2", NODE_GATEWAY, HEALTH_SUSPECTED)};
     (void)snprintf(some[2].problem, sizeof some[2].problem, "no such program");
     tell_view(&world, 7, "m1", some, 3);
     tell_view(&world, 7, "m1", more, 3);
@@ -140,8 +140,8 @@ static void the_list_has_every_node_that_monitors_tell_of(void **state)
     for (uint32_t i = 0; i < 8; i++) {
         assert_text(list.nodes[i].name, order[i]);
     }
-    assert_true(list.watched);
-    assert_int_equal(list.watched_ms_ago, 100);
+    assert_true(list.monitored);
+    assert_int_equal(list.monitored_ms_ago, 100);
     assert_text(list.leader, "m1");
     assert_int_equal(list.term, 7);
     const struct node_entry *entry = entry_of(&list, "w10");
@@ -165,13 +165,13 @@ static void an_older_term_is_not_heard(void **state)
     (void)state;
     struct world world;
     world_open(&world);
-    tell_view_of_one(&world, 5, "m2", watched_node("w1", NODE_WORKER, WATCH_UP));
-    tell_view_of_one(&world, 4, "m1", watched_node("w1", NODE_WORKER, WATCH_BROKEN));
-    tell_view_of_one(&world, 0, "", watched_node("w1", NODE_WORKER, WATCH_BROKEN));
+    tell_view_of_one(&world, 5, "m2", monitored_node("w1", NODE_WORKER, HEALTH_UP));
+    tell_view_of_one(&world, 4, "m1", monitored_node("w1", NODE_WORKER, HEALTH_BROKEN));
+    tell_view_of_one(&world, 0, "", monitored_node("w1", NODE_WORKER, HEALTH_BROKEN));
     struct node_list list = nodes_now(&world);
     assert_text(list.leader, "m2");
     assert_text(entry_of(&list, "w1")->state, "up");
-    tell_view_of_one(&world, 6, "m3", watched_node("w1", NODE_WORKER, WATCH_STOPPED));
+    tell_view_of_one(&world, 6, "m3", monitored_node("w1", NODE_WORKER, HEALTH_STOPPED));
     list = nodes_now(&world);
     assert_text(list.leader, "m3");
     assert_int_equal(list.term, 6);
@@ -184,7 +184,7 @@ static void what_monitors_said_long_ago_does_not_count(void **state)
     (void)state;
     struct world world;
     world_open(&world);
-    tell_view_of_one(&world, 5, "m2", watched_node("w1", NODE_WORKER, WATCH_STOPPED));
+    tell_view_of_one(&world, 5, "m2", monitored_node("w1", NODE_WORKER, HEALTH_STOPPED));
     world_tick(&world, FRESH_MS - 1);
     struct node_list list = nodes_now(&world);
     assert_text(list.leader, "m2");
@@ -192,7 +192,7 @@ static void what_monitors_said_long_ago_does_not_count(void **state)
     world_tick(&world, 1);
     list = nodes_now(&world);
     assert_int_equal(list.leader.size, 0);
-    assert_int_equal(list.watched_ms_ago, FRESH_MS);
+    assert_int_equal(list.monitored_ms_ago, FRESH_MS);
     assert_text(entry_of(&list, "w1")->state, "up");
     world_close(&world);
 }

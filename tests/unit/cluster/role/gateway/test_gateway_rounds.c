@@ -10,7 +10,7 @@
 static void deliver_manifest(struct world *world, uint32_t worker)
 {
     struct message message = world_message(world, MESSAGE_MANIFEST, worker);
-    message.store.bytes = world->shape->bytes;
+    message.store.bytes = world->layout->bytes;
     world_deliver(world, &message);
 }
 
@@ -25,7 +25,7 @@ static void one_round_serves_all_who_seek_a_job(void **state)
     uint64_t get = world_get(&world, 0);
     uint64_t round = world_round(&world);
     assert_non_null(world_sent(&world, "w1", MESSAGE_SYNC, &message));
-    assert_true(message.sync.want_manifest);
+    assert_true(message.sync.needs_manifest);
     assert_false(message.sync.renew);
     assert_true(message.manifest == 0);
     uint64_t chunk = world_put_chunk(&world, world.early, 3);
@@ -37,15 +37,15 @@ static void one_round_serves_all_who_seek_a_job(void **state)
     const struct effect *sent = world_sent(&world, NULL, MESSAGE_CHUNK, &message);
     assert_non_null(sent);
     assert_true(message.chunk.number == 3);
-    assert_true(message.manifest == world.shape->hash);
+    assert_true(message.manifest == world.layout->hash);
     uint64_t token = sent->token;
     /* Now that the key can be checked the owner's round begins. */
     uint64_t second = world_round(&world);
     assert_true(second > round);
     assert_non_null(world_sent(&world, "w1", MESSAGE_SYNC, &message));
     assert_true(message.sync.renew);
-    assert_false(message.sync.want_manifest);
-    assert_true(message.manifest == world.shape->hash);
+    assert_false(message.sync.needs_manifest);
+    assert_true(message.manifest == world.layout->hash);
     deliver_manifest(&world, 2);
     assert_int_equal(world.effects.count, 1);
     world_settle(&world, EVENT_CONFIRMED, token);
@@ -111,7 +111,7 @@ static void a_manifest_that_is_another_is_of_no_use(void **state)
         world_open_late(&world);
         uint64_t get = world_get(&world, 0);
         struct message message = world_message(&world, MESSAGE_MANIFEST, 0);
-        message.store.bytes = world.shape->bytes;
+        message.store.bytes = world.layout->bytes;
         if (wrong == 0) message.manifest++;
         if (wrong == 1) message.store.bytes.size--;
         if (wrong == 2) message.job = TEXT_LITERAL("j2");
@@ -185,7 +185,7 @@ static void rounds_come_at_a_steady_pace_while_the_owner_waits(void **state)
     round = world_round(&world);
     assert_non_null(world_sent(&world, "w2", MESSAGE_SYNC, &message));
     assert_true(message.sync.renew);
-    assert_int_equal(message.sync.sent_count, world.shape->plan->scan_count);
+    assert_int_equal(message.sync.sent_count, world.layout->plan->scan_count);
     assert_true(message.sync.sent[0].count == 4 && message.sync.sent[1].count == 5);
     world_tick(&world, PERIOD_MS);
     assert_int_equal(world.effects.count, 0); /* One at a time. */
@@ -201,7 +201,8 @@ static void the_owner_hears_only_news(void **state)
     (void)state;
     struct world world;
     const uint64_t numbers[] = {3};
-    const struct scan_want want = {.scan = 0, .attempt = 7, .numbers = numbers, .number_count = 1};
+    const struct rerequest rerequest = {
+        .scan = 0, .attempt = 7, .numbers = numbers, .number_count = 1};
     world_open(&world);
     world_accept(&world);
     uint64_t id = world_get(&world, 1000);
@@ -230,14 +231,15 @@ static void the_owner_hears_only_news(void **state)
         struct message_status now = {.request = round, .state = WORKER_JOB_RUNNING};
         world_status(&world, 0, &now);
         world_status(&world, 1, &now);
-        now.wants = &want;
-        now.want_count = 1;
+        now.rerequests = &rerequest;
+        now.rerequest_count = 1;
         world_status(&world, 2, &now);
         struct job_view view = world_view(&world, id);
-        assert_int_equal(view.want_count, is_told ? 1 : 0);
+        assert_int_equal(view.rerequest_count, is_told ? 1 : 0);
         if (!is_told) continue;
-        assert_true(text_equal(view.wants[0].worker, TEXT_LITERAL("w3")));
-        assert_true(view.wants[0].want.attempt == 7 && view.wants[0].want.numbers[0] == 3);
+        assert_true(text_equal(view.rerequests[0].worker, TEXT_LITERAL("w3")));
+        assert_true(view.rerequests[0].rerequest.attempt == 7 &&
+                    view.rerequests[0].rerequest.numbers[0] == 3);
     }
     for (uint32_t i = 0; i < 2; i++) { /* So is the end. */
         id = world_get(&world, 1000);
@@ -248,15 +250,15 @@ static void the_owner_hears_only_news(void **state)
     world_close(&world);
 }
 
-/* What somebody had in hand in this round or the one before may be on its way. */
+/* What somebody had in flight in this round or the one before may be on its way. */
 static void what_may_be_on_its_way_is_not_wanted(void **state)
 {
     (void)state;
     const uint64_t number = 3;
     const bool held[] = {false, true, true, false, false, true, false, false};
     const bool told[] = {false, false, false, false, true, false, false, true};
-    struct scan_want want = {.attempt = 7, .numbers = &number, .number_count = 1};
-    struct chunk_held in_hand = {.number = number};
+    struct rerequest rerequest = {.attempt = 7, .numbers = &number, .number_count = 1};
+    struct chunk_held in_flight = {.number = number};
     struct world world;
     world_open(&world);
     world_accept(&world);
@@ -265,14 +267,14 @@ static void what_may_be_on_its_way_is_not_wanted(void **state)
         if (world_round(&world) == 0) world_tick(&world, PERIOD_MS);
         struct message_status now = {.request = world_round(&world), .state = WORKER_JOB_RUNNING};
         world_status(&world, 0, &now);
-        now.held = &in_hand;
+        now.held = &in_flight;
         now.held_count = held[i] ? 1 : 0;
         world_status(&world, 1, &now);
         now.held_count = 0;
-        now.wants = &want;
-        now.want_count = 1;
+        now.rerequests = &rerequest;
+        now.rerequest_count = 1;
         world_status(&world, 2, &now);
-        assert_int_equal(world_view(&world, id).want_count, told[i] ? 1 : 0);
+        assert_int_equal(world_view(&world, id).rerequest_count, told[i] ? 1 : 0);
     }
     world_close(&world);
 }
@@ -303,7 +305,7 @@ static void a_reader_neither_renews_nor_collects(void **state)
     struct world world;
     struct message message;
     const uint64_t numbers[] = {3};
-    const struct scan_want want = {.numbers = numbers, .number_count = 1};
+    const struct rerequest rerequest = {.numbers = numbers, .number_count = 1};
     world_open(&world);
     world_accept(&world);
     struct api_request request = world_request(API_GET_JOB);
@@ -318,12 +320,12 @@ static void a_reader_neither_renews_nor_collects(void **state)
         for (uint32_t j = 0; j < WORKERS; j++) {
             struct message_status now = {.request = round,
                                          .state = j == 0 ? WORKER_JOB_UNKNOWN : WORKER_JOB_RUNNING,
-                                         .wants = &want,
-                                         .want_count = j == 0 ? 0 : 1};
+                                         .rerequests = &rerequest,
+                                         .rerequest_count = j == 0 ? 0 : 1};
             assert_int_equal(world_answer(&world, id), 0);
             world_status(&world, j, &now);
         }
-        assert_int_equal(world_view(&world, id).want_count, 0);
+        assert_int_equal(world_view(&world, id).rerequest_count, 0);
         assert_int_equal(world_sent_count(&world, MESSAGE_MANIFEST), 0);
     }
     world_close(&world);
@@ -381,7 +383,7 @@ static void late_answers_count_unless_there_are_later_ones(void **state)
         assert_true(second > first);
         if (which == 0) assert_int_equal(applied_after(&world, first, second), 2);
         if (which == 1) assert_int_equal(applied_after(&world, second, first), 1);
-        /* One that was never asked: said to an earlier life. */
+        /* One that was never asked: said to an earlier incarnation. */
         if (which == 2) assert_int_equal(applied_after(&world, first, second + 1), 1);
         world_close(&world);
     }
@@ -413,7 +415,7 @@ static void who_has_lost_the_job_gets_it_again_unless_all_have(void **state)
             assert_int_equal(again, !all && (unknown >> i & 1) != 0);
             if (!again) continue;
             assert_true(message.store.order);
-            assert_true(text_equal(message.store.bytes, world.shape->bytes));
+            assert_true(text_equal(message.store.bytes, world.layout->bytes));
         }
         struct api_request request = world_request(API_METRICS);
         id = world_ask(&world, &request);
@@ -449,7 +451,7 @@ static void check_open(const enum worker_kind *kinds)
     uint32_t copies[64];
     world_open(&world);
     world_accept(&world);
-    assert_true(world.shape->plan->fold_count <= 64);
+    assert_true(world.layout->plan->fold_count <= 64);
     uint64_t id = world_get(&world, 0);
     uint64_t round = world_round(&world);
     bool early = false;
@@ -517,7 +519,7 @@ static void check_progress(uint64_t seed)
     struct random random = {seed};
     world_open(&world);
     world_accept(&world);
-    uint32_t scan_count = world.shape->plan->scan_count;
+    uint32_t scan_count = world.layout->plan->scan_count;
     struct model_scan model[8] = {0};
     assert_true(scan_count <= 8);
     uint64_t id = world_get(&world, 0);
@@ -532,7 +534,7 @@ static void check_progress(uint64_t seed)
                                            .contiguous = contiguous,
                                            .applied = contiguous + random_below(&random, 3)};
             struct scan_state none = {.scan = j};
-            if (!shape_feeds(world.shape, STREAM_SCAN, j, i)) continue;
+            if (!job_layout_feeds(world.layout, STREAM_SCAN, j, i)) continue;
             model_apply(&model[j], forgets && j == scan_count - 1 ? &none : &scans[j]);
         }
         struct message_status now = {.request = round,
@@ -630,9 +632,9 @@ static void results_come_from_the_owner_of_the_last_fold(void **state)
     struct error err;
     world_open(&world);
     world_accept(&world);
-    const struct plan *plan = world.shape->plan;
+    const struct plan *plan = world.layout->plan;
     for (uint32_t query = 0; query < 2; query++) {
-        uint32_t owner = shape_owner(world.shape, plan->queries[query].result_fold, 0);
+        uint32_t owner = job_layout_owner(world.layout, plan->queries[query].result_fold, 0);
         struct api_request request = world_request(API_GET_RESULT);
         request.query = plan->queries[query].name;
         request.number = 5;
@@ -680,7 +682,7 @@ static void results_come_from_the_owner_of_the_last_fold(void **state)
     world_close(&world);
 }
 
-static void the_books_are_one_part_of_each_worker(void **state)
+static void the_audit_are_one_part_of_each_worker(void **state)
 {
     (void)state;
     struct world world;
@@ -690,7 +692,7 @@ static void the_books_are_one_part_of_each_worker(void **state)
     world_accept(&world);
     for (uint32_t worker = 0; worker <= WORKERS; worker++) {
         struct api_request request = world_request(API_GET_RESULT);
-        request.query = TEXT_LITERAL(".books");
+        request.query = TEXT_LITERAL(".audit");
         request.number = worker;
         uint64_t id = world_ask(&world, &request);
         if (worker == WORKERS) {
@@ -699,7 +701,7 @@ static void the_books_are_one_part_of_each_worker(void **state)
         }
         const char *name = world_workers[worker].name.bytes;
         assert_non_null(world_sent(&world, name, MESSAGE_FETCH, &message));
-        assert_int_equal(message.fetch.query, world.shape->plan->query_count);
+        assert_int_equal(message.fetch.query, world.layout->plan->query_count);
         uint64_t number = message.fetch.request;
         const struct result_batch part = {0, TEXT_LITERAL("part")};
         message = world_message(&world, MESSAGE_RESULT, worker);
@@ -739,7 +741,7 @@ int main(void)
         cmocka_unit_test(a_worker_that_stays_silent_fails_the_job),
         cmocka_unit_test(a_failed_worker_fails_the_job),
         cmocka_unit_test(results_come_from_the_owner_of_the_last_fold),
-        cmocka_unit_test(the_books_are_one_part_of_each_worker),
+        cmocka_unit_test(the_audit_are_one_part_of_each_worker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

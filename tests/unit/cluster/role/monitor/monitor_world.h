@@ -1,8 +1,8 @@
-/* monitor_world.h - monitors, nodes that beat, a driver and a network: for tests.
+/* monitor_world.h - monitors, nodes that heartbeat, a driver and a network: for tests.
  *
- * Real monitors and real beaters. A node is a flag and a beater; a monitor is a node with a struct
- * monitor beside it. Time goes in ticks; a datagram arrives in the tick after it was sent. What
- * nodes send is recorded, and can be played back.
+ * Real monitors and real beaters. A node is a flag and a heartbeat sender; a monitor is a node with
+ * a struct monitor beside it. Time goes in ticks; a datagram arrives in the tick after it was sent.
+ * What nodes send is recorded, and can be played back.
  */
 #ifndef UNIT_ROLE_MONITOR_WORLD_H
 #define UNIT_ROLE_MONITOR_WORLD_H
@@ -16,9 +16,9 @@
 #include "cluster/role/monitor/monitor.h"
 
 enum {
-    BEAT_PERIOD = 250,
-    PATIENCE = 1000,
-    HANG_TIMEOUT = 3000,
+    HEARTBEAT_PERIOD = 250,
+    FAILURE_TIMEOUT = 1000,
+    STALL_TIMEOUT = 3000,
     START_TIMEOUT = 2000,
     LEASE = 800,
     DRIVE_TIME = 100,
@@ -29,7 +29,7 @@ enum {
     OPERATOR = 200 /* As an address. */
 };
 
-enum driver_mood { DRIVER_WORKS, DRIVER_FAILS, DRIVER_HANGS };
+enum driver_behaviour { DRIVER_WORKS, DRIVER_FAILS, DRIVER_HANGS };
 
 struct place { /* As monitor addresses have it: which of a node's two sockets. */
     uint8_t node;
@@ -49,15 +49,15 @@ struct thing {
     bool is_stuck;
     bool is_deaf; /* What is sent by it and to it is lost. */
     bool dies_at_start;
-    enum beat_state state;
-    struct beater beater;
+    enum heartbeat_state state;
+    struct heartbeat_sender heartbeat_sender;
     uint64_t progress;
     uint64_t replayed;
     uint32_t lease_ms; /* Of its cluster file; 0: as all have it. */
     struct monitor *monitor;
     bool is_paused; /* Its monitor. */
     /* The driver's side. */
-    enum driver_mood mood;
+    enum driver_behaviour behaviour;
     uint64_t driven_at_ms[NODES_MAX]; /* By the monitor that wants it; 0: nothing is to be done. */
     enum drive_kind drive;            /* Of the last, as are these: */
     uint64_t drive_incarnation;
@@ -82,7 +82,7 @@ struct world {
     struct view operator_views[64];
     uint32_t operator_view_count;
     uint32_t operator_event_count;
-    struct link_sender operator_sender[NODES_MAX];
+    struct replay_sender operator_sender[NODES_MAX];
     uint32_t differs_said_count; /* Lines about another cluster file. */
     struct monitor_effects effects;
 };
@@ -102,7 +102,7 @@ static inline void world_post(struct world *world, struct place from, struct pla
     assert_true(world->mail_count < MAIL_MAX);
     struct mail *mail = &world->mails[world->mail_count++];
     *mail = (struct mail){.from = from, .to = to, .datagram = *datagram};
-    if (datagram->kind == DATAGRAM_BEAT && world->tape_count < TAPE_MAX)
+    if (datagram->kind == DATAGRAM_HEARTBEAT && world->tape_count < TAPE_MAX)
         world->tape[world->tape_count++] = *mail;
 }
 
@@ -112,15 +112,15 @@ static inline void thing_start(struct world *world, struct thing *thing)
 {
     thing->runs = !thing->dies_at_start;
     thing->is_stuck = false;
-    thing->state = BEAT_UP;
-    thing->beater = (struct beater){
+    thing->state = HEARTBEAT_UP;
+    thing->heartbeat_sender = (struct heartbeat_sender){
         .incarnation = ++world->wall_ms,
         .monitor_count = world->monitor_count,
         .random = world->wall_ms,
     };
-    memcpy(thing->beater.name, thing->name, sizeof thing->name);
+    memcpy(thing->heartbeat_sender.name, thing->name, sizeof thing->name);
     for (uint32_t i = 0; i < world->monitor_count; i++) {
-        memcpy(thing->beater.monitors[i], world->things[i].name, sizeof thing->name);
+        memcpy(thing->heartbeat_sender.monitors[i], world->things[i].name, sizeof thing->name);
     }
     if (thing->role != NODE_MONITOR || !thing->runs) return;
 
@@ -133,12 +133,12 @@ static inline void thing_start(struct world *world, struct thing *thing)
         .name = text_of(thing->name),
         .nodes = nodes,
         .node_count = world->count,
-        .beat_period_ms = BEAT_PERIOD,
-        .patience_ms = PATIENCE,
-        .hang_timeout_ms = HANG_TIMEOUT,
+        .heartbeat_period_ms = HEARTBEAT_PERIOD,
+        .failure_timeout_ms = FAILURE_TIMEOUT,
+        .stall_timeout_ms = STALL_TIMEOUT,
         .start_timeout_ms = START_TIMEOUT,
         .lease_ms = thing->lease_ms != 0 ? thing->lease_ms : LEASE,
-        .incarnation = thing->beater.incarnation,
+        .incarnation = thing->heartbeat_sender.incarnation,
         .seed = world->wall_ms,
         .mutation = world->mutation,
     };
@@ -157,26 +157,26 @@ static inline void thing_kill(struct world *world, struct thing *thing)
     thing->monitor = NULL;
 }
 
-static inline void thing_beat_to(struct world *world, struct thing *thing, uint32_t monitor)
+static inline void thing_heartbeat_to(struct world *world, struct thing *thing, uint32_t monitor)
 {
     uint8_t self = (uint8_t)(thing - world->things);
-    struct beat beat = {
+    struct heartbeat heartbeat = {
         .role = thing->role,
         .state = thing->state,
         .progress = thing->progress,
         .replayed = thing->replayed,
     };
     struct datagram datagram;
-    beater_beat(&thing->beater, monitor, &beat, &datagram);
+    heartbeat_sender_make(&thing->heartbeat_sender, monitor, &heartbeat, &datagram);
     struct place to = {.node = (uint8_t)monitor, .is_main = true};
     if (!thing->is_deaf) world_post(world, (struct place){.node = self}, to, &datagram);
 }
 
-static inline void thing_beat(struct world *world, struct thing *thing)
+static inline void thing_heartbeat(struct world *world, struct thing *thing)
 {
     if (!thing->is_stuck) thing->progress++;
     for (uint32_t i = 0; i < world->monitor_count; i++) {
-        thing_beat_to(world, thing, i);
+        thing_heartbeat_to(world, thing, i);
     }
 }
 
@@ -196,26 +196,27 @@ static inline void thing_hear(struct world *world, struct thing *thing, const st
 {
     uint32_t monitor;
     struct datagram reply;
-    switch (beater_hear(&thing->beater, &mail->datagram, world->now_ms, &monitor, &reply)) {
-    case BEATER_BEAT:
-        thing_beat_to(world, thing, monitor);
+    switch (heartbeat_sender_hear(&thing->heartbeat_sender, &mail->datagram, world->now_ms,
+                                  &monitor, &reply)) {
+    case HEARTBEAT_SENDER_AGAIN:
+        thing_heartbeat_to(world, thing, monitor);
         break;
-    case BEATER_CHALLENGE:
+    case HEARTBEAT_SENDER_CHALLENGE:
         world_post(world, mail->to, mail->from, &reply);
         break;
-    case BEATER_STOP:
-        thing->state = BEAT_STOPPED;
-        thing_beat(world, thing);
+    case HEARTBEAT_SENDER_STOP:
+        thing->state = HEARTBEAT_STOPPED;
+        thing_heartbeat(world, thing);
         thing_kill(world, thing);
         break;
-    case BEATER_KILL:
+    case HEARTBEAT_SENDER_KILL:
         thing_kill(world, thing);
         break;
-    case BEATER_EVENTS:
+    case HEARTBEAT_SENDER_EVENTS:
         timeline_add(world, &mail->datagram.events);
         break;
-    case BEATER_VIEW:
-    case BEATER_NOTHING:
+    case HEARTBEAT_SENDER_VIEW:
+    case HEARTBEAT_SENDER_NOTHING:
         break;
     }
 }
@@ -278,10 +279,10 @@ static inline void world_drive(struct world *world, uint32_t node, uint32_t moni
 {
     struct thing *thing = &world->things[node];
     uint64_t at_ms = thing->driven_at_ms[monitor];
-    if (at_ms == 0 || world->now_ms < at_ms || thing->mood == DRIVER_HANGS) return;
+    if (at_ms == 0 || world->now_ms < at_ms || thing->behaviour == DRIVER_HANGS) return;
     struct error error;
     struct monitor_event event = {.kind = MONITOR_DRIVEN, .node = node};
-    if (thing->mood == DRIVER_FAILS || (thing->drive == DRIVE_START && thing->runs)) {
+    if (thing->behaviour == DRIVER_FAILS || (thing->drive == DRIVE_START && thing->runs)) {
         error_write(&error, STATUS_IO, "the driver is \"out\" of\norder");
         event.error = &error;
     } else {
@@ -323,7 +324,7 @@ static inline void operator_hear(struct world *world, const struct mail *mail)
 {
     const struct datagram *datagram = &mail->datagram;
     if (datagram->kind == DATAGRAM_CHALLENGE) {
-        link_challenged(&world->operator_sender[mail->from.node], 1, &datagram->challenge);
+        replay_guard_challenged(&world->operator_sender[mail->from.node], 1, &datagram->challenge);
     } else if (datagram->kind == DATAGRAM_VIEW) {
         assert_true(world->operator_view_count < 64);
         world->operator_views[world->operator_view_count++] = datagram->view;
@@ -367,8 +368,8 @@ static inline void world_tick(struct world *world)
             world_drive(world, i, j);
         }
         if (!thing->runs) continue;
-        if ((world->now_ms / MONITOR_TICK_MS + i) % (BEAT_PERIOD / MONITOR_TICK_MS) == 0)
-            thing_beat(world, thing);
+        if ((world->now_ms / MONITOR_TICK_MS + i) % (HEARTBEAT_PERIOD / MONITOR_TICK_MS) == 0)
+            thing_heartbeat(world, thing);
         if (!thing->is_paused)
             world_monitor_step(world, i, (struct monitor_event){.kind = MONITOR_TICK});
     }
@@ -396,20 +397,20 @@ static inline struct thing *world_leader(struct world *world)
 }
 
 /* What a monitor thinks of a node. */
-static inline struct watched world_watched(struct world *world, struct thing *monitor,
-                                           const char *name)
+static inline struct monitored world_monitored(struct world *world, struct thing *monitor,
+                                               const char *name)
 {
-    struct watched watched;
+    struct monitored monitored;
     uint32_t node = (uint32_t)(world_thing(world, name) - world->things);
-    monitor_watched(monitor->monitor, node, &watched);
-    return watched;
+    monitor_targets(monitor->monitor, node, &monitored);
+    return monitored;
 }
 
-static inline enum watch_state world_state(struct world *world, const char *name)
+static inline enum health world_state(struct world *world, const char *name)
 {
     struct thing *leader = world_leader(world);
     assert_non_null(leader);
-    return world_watched(world, leader, name).state;
+    return world_monitored(world, leader, name).state;
 }
 
 /* How often something happened to a node, as the gateways know. */
@@ -434,7 +435,7 @@ static inline void world_ask(struct world *world, const char *monitor, enum ask_
         snprintf(datagram.from, sizeof datagram.from, "operator-1");
         snprintf(datagram.to, sizeof datagram.to, "%s", monitor);
         snprintf(datagram.ask.node, sizeof datagram.ask.node, "%s", node);
-        link_stamp(&world->operator_sender[to], 1, &datagram);
+        replay_guard_stamp(&world->operator_sender[to], 1, &datagram);
         world_post(world, (struct place){.node = OPERATOR},
                    (struct place){.node = to, .is_main = true}, &datagram);
         world_run(world, 4 * MONITOR_TICK_MS);

@@ -2,8 +2,8 @@
  * touched.
  *
  * Method: a small world (monitor_world.h) of real monitors and real beaters with a driver that
- * works, fails or hangs, and a recorder that plays back old beats. Each test says what it does to
- * the world, and looks at what the driver was asked and what the gateways were told.
+ * works, fails or hangs, and a recorder that plays back old heartbeats. Each test says what it does
+ * to the world, and looks at what the driver was asked and what the gateways were told.
  */
 #include "unit/cluster/role/monitor/monitor_world.h"
 
@@ -50,7 +50,7 @@ static void healthy_cluster_is_left_alone(void **state)
     assert_string_equal(world_leader(&world)->name, "m3");
     assert_int_equal(all_drives(), 0);
     for (uint32_t i = 0; i < world.count; i++) {
-        assert_int_equal(world_state(&world, world.things[i].name), WATCH_UP);
+        assert_int_equal(world_state(&world, world.things[i].name), HEALTH_UP);
     }
     assert_int_equal(world_happened(&world, HAPPENED_ELECTED, "m3"), 1);
     assert_int_equal(world.timeline_count, 1);
@@ -60,12 +60,12 @@ static void silent_node_is_restarted_once_by_the_leader(void **state)
 {
     (void)state;
     struct thing *w1 = world_thing(&world, "w1");
-    uint64_t dead = w1->beater.incarnation;
+    uint64_t dead = w1->heartbeat_sender.incarnation;
     w1->replayed = 7;
     thing_kill(&world, w1);
-    world_run(&world, PATIENCE - BEAT_PERIOD);
+    world_run(&world, FAILURE_TIMEOUT - HEARTBEAT_PERIOD);
     assert_int_equal(all_drives(), 0);
-    world_run(&world, 2 * BEAT_PERIOD);
+    world_run(&world, 2 * HEARTBEAT_PERIOD);
     assert_int_equal(w1->drives, 1);
     assert_int_equal(w1->drive, DRIVE_RESTART);
     assert_int_equal(w1->drive_incarnation, dead);
@@ -73,15 +73,15 @@ static void silent_node_is_restarted_once_by_the_leader(void **state)
     assert_int_equal(w1->drive_term.holder, 2);
     world_run(&world, 30000);
     assert_int_equal(all_drives(), 1);
-    assert_int_equal(world_state(&world, "w1"), WATCH_UP);
-    assert_int_equal(world_watched(&world, world_leader(&world), "w1").restarts, 1);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_UP);
+    assert_int_equal(world_monitored(&world, world_leader(&world), "w1").restarts, 1);
     assert_int_equal(world_happened(&world, HAPPENED_SUSPECTED, "w1"), 1);
     assert_int_equal(world_happened(&world, HAPPENED_RESTARTING, "w1"), 1);
     assert_int_equal(world_happened(&world, HAPPENED_REPLAYED, "w1"), 1);
     assert_int_equal(world_happened(&world, HAPPENED_RESUMED, "w1"), 1);
     const struct cluster_event *last = &world.timeline[world.timeline_count - 1];
     assert_int_equal(last->kind, HAPPENED_RESUMED);
-    assert_in_range(last->number, PATIENCE, PATIENCE + 4 * BEAT_PERIOD);
+    assert_in_range(last->number, FAILURE_TIMEOUT, FAILURE_TIMEOUT + 4 * HEARTBEAT_PERIOD);
 }
 
 static void all_nodes_dead_at_once_come_back(void **state)
@@ -92,7 +92,7 @@ static void all_nodes_dead_at_once_come_back(void **state)
     }
     world_run(&world, 20000);
     for (uint32_t i = 0; i < world.count; i++) {
-        assert_int_equal(world_state(&world, world.things[i].name), WATCH_UP);
+        assert_int_equal(world_state(&world, world.things[i].name), HEALTH_UP);
     }
 }
 
@@ -101,16 +101,16 @@ static void hung_node_is_ordered_to_end_and_restarted(void **state)
     (void)state;
     struct thing *w1 = world_thing(&world, "w1");
     w1->is_stuck = true;
-    w1->mood = DRIVER_HANGS;
-    world_run(&world, HANG_TIMEOUT - BEAT_PERIOD);
+    w1->behaviour = DRIVER_HANGS;
+    world_run(&world, STALL_TIMEOUT - HEARTBEAT_PERIOD);
     assert_int_equal(w1->drives, 0);
-    world_run(&world, 4 * BEAT_PERIOD);
+    world_run(&world, 4 * HEARTBEAT_PERIOD);
     assert_int_equal(w1->drives, 1);
     assert_false(w1->runs); /* The order reached it, although the driver did not. */
     assert_int_equal(world_happened(&world, HAPPENED_HUNG, "w1"), 1);
-    w1->mood = DRIVER_WORKS;
+    w1->behaviour = DRIVER_WORKS;
     world_run(&world, 10000);
-    assert_int_equal(world_state(&world, "w1"), WATCH_UP);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_UP);
     assert_int_equal(w1->drives, 1);
 }
 
@@ -126,12 +126,12 @@ static void order_is_not_for_the_successor_unless_a_bug_is_planted(void **state)
         world_run(&world, 4 * LEASE);
         struct thing *w1 = world_thing(&world, "w1");
         w1->is_stuck = true;
-        w1->mood = DRIVER_HANGS;
-        world_run(&world, HANG_TIMEOUT + 4 * BEAT_PERIOD);
+        w1->behaviour = DRIVER_HANGS;
+        world_run(&world, STALL_TIMEOUT + 4 * HEARTBEAT_PERIOD);
         assert_false(w1->runs);
         /* Somebody starts it by hand, while the driver is still at work. */
         thing_start(&world, w1);
-        world_run(&world, 4 * BEAT_PERIOD);
+        world_run(&world, 4 * HEARTBEAT_PERIOD);
         assert_int_equal(w1->runs, mutation == MONITOR_SOUND);
     }
 }
@@ -140,7 +140,7 @@ static void driver_that_fails_is_asked_less_and_less(void **state)
 {
     (void)state;
     struct thing *w1 = world_thing(&world, "w1");
-    w1->mood = DRIVER_FAILS;
+    w1->behaviour = DRIVER_FAILS;
     thing_kill(&world, w1);
     run_until_driven(w1, 1);
     static const uint32_t pauses_ms[] = {200, 400, 800, 1600, 3200, 5000, 5000, 5000};
@@ -149,18 +149,18 @@ static void driver_that_fails_is_asked_less_and_less(void **state)
         run_until_driven(w1, i + 2);
         assert_in_range(w1->drive_ms - before_ms, pauses_ms[i] + DRIVE_TIME,
                         pauses_ms[i] + DRIVE_TIME + 2 * MONITOR_TICK_MS);
-        assert_int_equal(world_state(&world, "w1"), i + 1 < 5 ? WATCH_RESTARTING : WATCH_BROKEN);
+        assert_int_equal(world_state(&world, "w1"), i + 1 < 5 ? HEALTH_RESTARTING : HEALTH_BROKEN);
     }
-    struct watched watched = world_watched(&world, world_leader(&world), "w1");
-    assert_string_equal(watched.problem, "the driver is 'out' of order");
+    struct monitored monitored = world_monitored(&world, world_leader(&world), "w1");
+    assert_string_equal(monitored.problem, "the driver is 'out' of order");
     assert_int_equal(world_happened(&world, HAPPENED_BROKEN, "w1"), 1);
-    w1->mood = DRIVER_WORKS;
+    w1->behaviour = DRIVER_WORKS;
     world_run(&world, 20000);
-    assert_int_equal(world_state(&world, "w1"), WATCH_UP);
-    assert_int_equal(world_watched(&world, world_leader(&world), "w1").problem[0], '\0');
+    assert_int_equal(world_state(&world, "w1"), HEALTH_UP);
+    assert_int_equal(world_monitored(&world, world_leader(&world), "w1").problem[0], '\0');
 }
 
-static void node_that_never_beats_after_its_start_is_broken_in_the_end(void **state)
+static void node_that_never_heartbeats_after_its_start_is_broken_in_the_end(void **state)
 {
     (void)state;
     struct thing *w1 = world_thing(&world, "w1");
@@ -174,10 +174,10 @@ static void node_that_never_beats_after_its_start_is_broken_in_the_end(void **st
         run_until_driven(w1, i + 2);
         assert_in_range(w1->drive_ms - before_ms, pauses_ms[i] + DRIVE_TIME,
                         pauses_ms[i] + DRIVE_TIME + 4 * MONITOR_TICK_MS);
-        assert_int_equal(world_state(&world, "w1"), i + 1 < 5 ? WATCH_RESTARTING : WATCH_BROKEN);
+        assert_int_equal(world_state(&world, "w1"), i + 1 < 5 ? HEALTH_RESTARTING : HEALTH_BROKEN);
     }
-    struct watched watched = world_watched(&world, world_leader(&world), "w1");
-    assert_string_equal(watched.problem, "it was started, and not heard of for 16000 ms");
+    struct monitored monitored = world_monitored(&world, world_leader(&world), "w1");
+    assert_string_equal(monitored.problem, "it was started, and not heard of for 16000 ms");
 }
 
 static void node_that_ends_by_itself_is_not_waited_for(void **state)
@@ -194,7 +194,7 @@ static void node_that_ends_by_itself_is_not_waited_for(void **state)
     struct monitor_event event = {
         .kind = MONITOR_ENDED, .node = (uint32_t)(w1 - world.things), .error = &error};
     world_monitor_step(&world, (uint32_t)(world_leader(&world) - world.things), event);
-    assert_string_equal(world_watched(&world, world_leader(&world), "w1").problem,
+    assert_string_equal(world_monitored(&world, world_leader(&world), "w1").problem,
                         "its port is taken");
     run_until_driven(w1, 2);
     assert_true(w1->drive_ms - before_ms < START_TIMEOUT);
@@ -210,7 +210,7 @@ static void node_that_starts_slowly_is_given_the_time_in_the_end(void **state)
         w1->is_deaf = world.now_ms < w1->drive_ms + 3 * START_TIMEOUT;
         world_tick(&world);
     }
-    assert_int_equal(world_state(&world, "w1"), WATCH_UP);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_UP);
     assert_int_equal(w1->drives, 3);
 }
 
@@ -226,9 +226,9 @@ static void node_that_dies_again_and_again_is_broken_and_one_that_lives_begins_a
     uint32_t deaths = 0;
     for (uint64_t end_ms = world.now_ms + 30000; world.now_ms < end_ms;) {
         world_tick(&world);
-        enum watch_state seen = world_state(&world, "w1");
-        assert_true(seen != WATCH_SUSPECTED && seen != WATCH_RESTARTING);
-        if (seen != WATCH_UP || !w1->runs) continue;
+        enum health seen = world_state(&world, "w1");
+        assert_true(seen != HEALTH_SUSPECTED && seen != HEALTH_RESTARTING);
+        if (seen != HEALTH_UP || !w1->runs) continue;
         thing_kill(&world, w1);
         deaths++;
     }
@@ -247,13 +247,13 @@ static void driver_that_never_returns_delays_nobody_else(void **state)
 {
     (void)state;
     struct thing *w1 = world_thing(&world, "w1");
-    w1->mood = DRIVER_HANGS;
+    w1->behaviour = DRIVER_HANGS;
     thing_kill(&world, w1);
     world_run(&world, 10000);
     thing_kill(&world, world_thing(&world, "w2"));
     world_run(&world, 3000);
-    assert_int_equal(world_state(&world, "w2"), WATCH_UP);
-    assert_int_equal(world_state(&world, "w1"), WATCH_RESTARTING);
+    assert_int_equal(world_state(&world, "w2"), HEALTH_UP);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_RESTARTING);
     assert_int_equal(w1->drives, 1);
 }
 
@@ -275,23 +275,23 @@ static void node_never_heard_of_is_started_and_killed_only_if_that_fails(void **
     assert_int_equal(w2->drive, DRIVE_RESTART);
     world_run(&world, 1000);
     assert_int_equal(w1->drives, 1);
-    assert_int_equal(world_state(&world, "w1"), WATCH_UP);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_UP);
 }
 
 static void planned_stop_is_respected_until_the_node_is_started_by_hand(void **state)
 {
     (void)state;
     struct thing *w1 = world_thing(&world, "w1");
-    w1->state = BEAT_STOPPING;
-    world_run(&world, 2 * BEAT_PERIOD);
+    w1->state = HEARTBEAT_STOPPING;
+    world_run(&world, 2 * HEARTBEAT_PERIOD);
     thing_kill(&world, w1);
     world_run(&world, 20000);
     assert_int_equal(all_drives(), 0);
-    assert_int_equal(world_state(&world, "w1"), WATCH_STOPPED);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_STOPPED);
     assert_int_equal(world_happened(&world, HAPPENED_STOPPED, "w1"), 1);
     thing_start(&world, w1);
     world_run(&world, 2000);
-    assert_int_equal(world_state(&world, "w1"), WATCH_UP);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_UP);
     thing_kill(&world, w1);
     world_run(&world, 3000);
     assert_int_equal(w1->drives, 1);
@@ -306,16 +306,16 @@ static void operator_stops_a_node_through_the_leader_only(void **state)
     world_run(&world, 2000);
     assert_true(w1->runs);
     world_ask(&world, "m3", ASK_STOP, "w1");
-    assert_int_equal(world_state(&world, "w1"), WATCH_STOPPED);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_STOPPED);
     world_run(&world, 2000);
     assert_false(w1->runs);
     /* Whoever leads next knows as well, also of a node that was dead already. */
     struct thing *w2 = world_thing(&world, "w2");
-    w2->mood = DRIVER_FAILS;
+    w2->behaviour = DRIVER_FAILS;
     thing_kill(&world, w2);
     world_run(&world, 3000);
     world_ask(&world, "m3", ASK_STOP, "w2");
-    w2->mood = DRIVER_WORKS;
+    w2->behaviour = DRIVER_WORKS;
     uint32_t drives = w2->drives;
     world_run(&world, 1000);
     thing_kill(&world, world_thing(&world, "m3"));
@@ -333,7 +333,7 @@ static void stop_that_only_one_follower_knows_of_is_heard_by_the_next_leader(voi
     (void)state;
     struct thing *w1 = world_thing(&world, "w1");
     struct thing *m2 = world_thing(&world, "m2");
-    w1->mood = DRIVER_FAILS;
+    w1->behaviour = DRIVER_FAILS;
     thing_kill(&world, w1);
     world_run(&world, 1500);
     m2->is_deaf = true;
@@ -341,12 +341,12 @@ static void stop_that_only_one_follower_knows_of_is_heard_by_the_next_leader(voi
     world_run(&world, 200);
     thing_kill(&world, world_thing(&world, "m3"));
     m2->is_deaf = false;
-    w1->mood = DRIVER_WORKS;
+    w1->behaviour = DRIVER_WORKS;
     uint32_t drives = w1->drives;
-    assert_int_not_equal(world_watched(&world, m2, "w1").state, WATCH_STOPPED);
+    assert_int_not_equal(world_monitored(&world, m2, "w1").state, HEALTH_STOPPED);
     world_run(&world, 20000);
     assert_string_equal(world_leader(&world)->name, "m2");
-    assert_int_equal(world_state(&world, "w1"), WATCH_STOPPED);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_STOPPED);
     assert_int_equal(w1->drives, drives);
 }
 
@@ -356,17 +356,17 @@ static void stop_of_a_monitor_that_its_leader_never_heard_is_respected_by_all(vo
     (void)state;
     struct thing *m1 = world_thing(&world, "m1");
     struct thing *m3 = world_thing(&world, "m3");
-    m1->mood = DRIVER_FAILS;
+    m1->behaviour = DRIVER_FAILS;
     thing_kill(&world, m1);
     world_run(&world, 200);
     thing_kill(&world, m3);
     thing_start(&world, m3);
     world_run(&world, 10000);
     assert_string_equal(world_leader(&world)->name, "m3");
-    assert_int_equal(world_watched(&world, m3, "m1").incarnation, 0);
-    assert_int_not_equal(world_watched(&world, world_thing(&world, "m2"), "m1").incarnation, 0);
+    assert_int_equal(world_monitored(&world, m3, "m1").incarnation, 0);
+    assert_int_not_equal(world_monitored(&world, world_thing(&world, "m2"), "m1").incarnation, 0);
     world_ask(&world, "m3", ASK_STOP, "m1");
-    m1->mood = DRIVER_WORKS;
+    m1->behaviour = DRIVER_WORKS;
     uint32_t drives = m1->drives;
     world_run(&world, 30000);
     assert_false(m1->runs);
@@ -377,39 +377,39 @@ static void stop_during_a_restart_reaches_the_new_incarnation(void **state)
 {
     (void)state;
     struct thing *w1 = world_thing(&world, "w1");
-    w1->mood = DRIVER_HANGS;
+    w1->behaviour = DRIVER_HANGS;
     thing_kill(&world, w1);
     world_run(&world, 2000);
     world_ask(&world, "m3", ASK_STOP, "w1");
-    w1->mood = DRIVER_WORKS;
+    w1->behaviour = DRIVER_WORKS;
     world_run(&world, 100);
     assert_true(w1->runs);
     world_run(&world, 3000);
     assert_false(w1->runs);
-    assert_int_equal(world_state(&world, "w1"), WATCH_STOPPED);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_STOPPED);
 }
 
 static void stop_during_a_drive_that_fails_is_not_forgotten(void **state)
 {
     (void)state;
     struct thing *w1 = world_thing(&world, "w1");
-    w1->mood = DRIVER_HANGS;
+    w1->behaviour = DRIVER_HANGS;
     thing_kill(&world, w1);
     world_run(&world, 2000);
     world_ask(&world, "m3", ASK_STOP, "w1");
-    w1->mood = DRIVER_FAILS;
+    w1->behaviour = DRIVER_FAILS;
     world_run(&world, 200);
     /* The driver was given up, but what it had begun comes to its end. */
     thing_start(&world, w1);
     world_run(&world, 1500);
     assert_false(w1->runs);
-    assert_int_equal(world_state(&world, "w1"), WATCH_STOPPED);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_STOPPED);
     /* Later it is somebody's wish. */
     world_run(&world, START_TIMEOUT);
     thing_start(&world, w1);
     world_run(&world, 2000);
     assert_true(w1->runs);
-    assert_int_equal(world_state(&world, "w1"), WATCH_UP);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_UP);
 }
 
 static void operator_that_kills_leaves_a_note(void **state)
@@ -444,7 +444,7 @@ static void views_come_in_pages_from_any_monitor(void **state)
             assert_int_equal(view->node_total, world.count);
             for (uint32_t j = 0; j < view->node_count; j++) {
                 assert_string_equal(view->nodes[j].name, world.things[node].name);
-                assert_int_equal(view->nodes[j].state, WATCH_UP);
+                assert_int_equal(view->nodes[j].state, HEALTH_UP);
                 node++;
             }
         }
@@ -452,7 +452,7 @@ static void views_come_in_pages_from_any_monitor(void **state)
     }
     thing_kill(&world, world_thing(&world, "m2"));
     thing_kill(&world, world_thing(&world, "m3"));
-    world.things[1].mood = world.things[2].mood = DRIVER_HANGS;
+    world.things[1].behaviour = world.things[2].behaviour = DRIVER_HANGS;
     world_run(&world, 3 * LEASE);
     world.operator_view_count = 0;
     world_ask(&world, "m1", ASK_VIEW, "");
@@ -461,7 +461,7 @@ static void views_come_in_pages_from_any_monitor(void **state)
     assert_string_equal(world.operator_views[0].leader, "");
 }
 
-static void strangers_ask(uint32_t count)
+static void unknown_senders_ask(uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct datagram datagram = {.kind = DATAGRAM_ASK, .incarnation = 1, .sequence = 1};
@@ -476,10 +476,10 @@ static void strangers_ask(uint32_t count)
 static void many_operators_share_a_small_table(void **state)
 {
     (void)state;
-    /* Many strangers ask; the one that asks again after its challenge is answered. */
-    strangers_ask(100);
+    /* Many unknown senders ask; the one that asks again after its challenge is answered. */
+    unknown_senders_ask(100);
     assert_int_equal(world.operator_view_count, 0);
-    world.operator_sender[0] = (struct link_sender){0};
+    world.operator_sender[0] = (struct replay_sender){0};
     world_ask(&world, "m1", ASK_VIEW, "");
     assert_true(world.operator_view_count > 0);
 }
@@ -490,9 +490,9 @@ static void strangers_do_not_take_the_place_of_an_operator_who_is_there(void **s
     world_ask(&world, "m1", ASK_VIEW, "");
     uint32_t before = world.operator_view_count;
     assert_true(before > 0);
-    strangers_ask(100);
+    unknown_senders_ask(100);
     struct datagram datagram = {.kind = DATAGRAM_ASK, .from = "operator-1", .to = "m1"};
-    link_stamp(&world.operator_sender[0], 1, &datagram);
+    replay_guard_stamp(&world.operator_sender[0], 1, &datagram);
     world_post(&world, (struct place){.node = OPERATOR}, (struct place){.node = 0, .is_main = true},
                &datagram);
     world_run(&world, 100);
@@ -503,22 +503,22 @@ static void older_incarnation_that_proves_itself_replaces_a_silent_one(void **st
 {
     (void)state;
     struct thing *w1 = world_thing(&world, "w1");
-    uint64_t before = w1->beater.incarnation;
+    uint64_t before = w1->heartbeat_sender.incarnation;
     thing_kill(&world, w1);
     thing_start(&world, w1);
-    w1->beater.incarnation = before - 1000000; /* Its clock went back. */
+    w1->heartbeat_sender.incarnation = before - 1000000; /* Its clock went back. */
     world_run(&world, 20000);
     assert_int_equal(all_drives(), 0);
-    assert_int_equal(world_watched(&world, world_leader(&world), "w1").incarnation,
+    assert_int_equal(world_monitored(&world, world_leader(&world), "w1").incarnation,
                      before - 1000000);
     assert_int_equal(world_happened(&world, HAPPENED_SUSPECTED, "w1"), 0);
 }
 
-static void replayed_beats_do_not_make_a_dead_node_live(void **state)
+static void replayed_heartbeats_do_not_make_a_dead_node_live(void **state)
 {
     (void)state;
     struct thing *w1 = world_thing(&world, "w1");
-    w1->mood = DRIVER_HANGS;
+    w1->behaviour = DRIVER_HANGS;
     thing_kill(&world, w1);
     world_run(&world, 8000);
     uint32_t count = world.tape_count;
@@ -531,9 +531,9 @@ static void replayed_beats_do_not_make_a_dead_node_live(void **state)
         }
         if (i % 20 == 0) world_tick(&world);
     }
-    assert_int_equal(world_state(&world, "w1"), WATCH_RESTARTING);
-    assert_true(world_watched(&world, world_leader(&world), "w1").silent_ms > 8000);
-    assert_int_equal(world_state(&world, "w2"), WATCH_UP);
+    assert_int_equal(world_state(&world, "w1"), HEALTH_RESTARTING);
+    assert_true(world_monitored(&world, world_leader(&world), "w1").silent_ms > 8000);
+    assert_int_equal(world_state(&world, "w2"), HEALTH_UP);
     assert_int_equal(all_drives(), 1);
 }
 
@@ -563,21 +563,21 @@ static void last_of_three_monitors_starts_the_others_and_never_kills(void **stat
         for (uint32_t i = 0; i < 3; i++) {
             if (i != last) thing_kill(&world, &world.things[i]);
         }
-        world_run(&world, 4 * PATIENCE + LEASE);
+        world_run(&world, 4 * FAILURE_TIMEOUT + LEASE);
         for (uint32_t i = 0; i < 3; i++) {
             assert_true(world.things[i].runs);
         }
         world_run(&world, 20000);
         assert_non_null(world_leader(&world));
         for (uint32_t i = 0; i < world.count; i++) {
-            assert_int_equal(world_state(&world, world.things[i].name), WATCH_UP);
+            assert_int_equal(world_state(&world, world.things[i].name), HEALTH_UP);
         }
     }
     thing_kill(&world, world_thing(&world, "m2"));
     thing_kill(&world, world_thing(&world, "m3"));
     world_run(&world, 500);
     world.things[1].drive_term.number = world.things[2].drive_term.number = 99;
-    world_run(&world, 4 * PATIENCE);
+    world_run(&world, 4 * FAILURE_TIMEOUT);
     for (uint32_t i = 1; i < 3; i++) {
         assert_int_equal(world.things[i].drive, DRIVE_START);
         assert_int_equal(world.things[i].drive_term.number, 0);
@@ -591,15 +591,15 @@ static void new_leader_goes_on_with_the_history(void **state)
     world_run(&world, 4000);
     uint32_t known = world.timeline_count;
     assert_true(known >= 4);
-    struct watched before = world_watched(&world, world_leader(&world), "w1");
+    struct monitored before = world_monitored(&world, world_leader(&world), "w1");
     struct thing *m3 = world_thing(&world, "m3");
-    m3->mood = DRIVER_HANGS;
+    m3->behaviour = DRIVER_HANGS;
     thing_kill(&world, m3);
     world_run(&world, 5000);
     assert_string_equal(world_leader(&world)->name, "m2");
     assert_int_equal(world_happened(&world, HAPPENED_ELECTED, "m2"), 1);
     assert_int_equal(world.timeline[known].place.sequence, 1);
-    assert_int_equal(world_watched(&world, world_leader(&world), "w1").restarts, before.restarts);
+    assert_int_equal(world_monitored(&world, world_leader(&world), "w1").restarts, before.restarts);
     /* A gateway that knows nothing hears all of it from the new leader. */
     struct thing *g1 = world_thing(&world, "g1");
     uint32_t total = world.timeline_count;
@@ -624,7 +624,7 @@ static void leader_that_was_just_started_hears_what_happened_before(void **state
     uint32_t known = world.timeline_count;
     assert_true(known >= 7); /* Elected; suspected, restarting, resumed, twice. */
     struct thing *m2 = world_thing(&world, "m2");
-    m2->mood = DRIVER_HANGS;
+    m2->behaviour = DRIVER_HANGS;
     thing_kill(&world, m2);
     world_run(&world, 2 * LEASE);
     thing_start(&world, m2);
@@ -645,12 +645,12 @@ static void monitor_with_another_cluster_file_is_not_heard(void **state)
     thing_start(&world, m3);
     world_run(&world, 10000);
     assert_string_equal(world_leader(&world)->name, "m2");
-    assert_int_equal(m3->drives, 0); /* It beats. */
+    assert_int_equal(m3->drives, 0); /* It heartbeats. */
     assert_int_equal(world.differs_said_count, 4);
     world_run(&world, 60000);
     assert_int_equal(world.differs_said_count, 8);
     /* It makes no majority, */
-    m2->mood = DRIVER_HANGS;
+    m2->behaviour = DRIVER_HANGS;
     thing_kill(&world, m2);
     for (uint32_t i = 0; i < 10; i++) {
         world_run(&world, LEASE);
@@ -668,8 +668,8 @@ static void monitor_that_is_told_to_stop_is_replaced_and_not_started(void **stat
 {
     (void)state;
     struct thing *m3 = world_thing(&world, "m3");
-    m3->state = BEAT_STOPPED;
-    thing_beat(&world, m3);
+    m3->state = HEARTBEAT_STOPPED;
+    thing_heartbeat(&world, m3);
     struct monitor_event event = {.kind = MONITOR_STOP, .now_ms = world.now_ms};
     monitor_step(m3->monitor, &event, &world.effects);
     assert_int_equal(world.effects.items[world.effects.count - 1].kind, MONITOR_EXIT);
@@ -710,7 +710,7 @@ static void memory_that_runs_out_is_said_and_nothing_else_breaks(void **state)
     const struct monitor_config config = {.name = TEXT_LITERAL("m1"),
                                           .nodes = nodes,
                                           .node_count = 1,
-                                          .patience_ms = PATIENCE,
+                                          .failure_timeout_ms = FAILURE_TIMEOUT,
                                           .lease_ms = LEASE};
     struct monitor *monitor = NULL;
     struct error err;
@@ -761,7 +761,7 @@ int main(void)
         WORLD_TEST(hung_node_is_ordered_to_end_and_restarted),
         WORLD_TEST(order_is_not_for_the_successor_unless_a_bug_is_planted),
         WORLD_TEST(driver_that_fails_is_asked_less_and_less),
-        WORLD_TEST(node_that_never_beats_after_its_start_is_broken_in_the_end),
+        WORLD_TEST(node_that_never_heartbeats_after_its_start_is_broken_in_the_end),
         WORLD_TEST(node_that_starts_slowly_is_given_the_time_in_the_end),
         WORLD_TEST(node_that_ends_by_itself_is_not_waited_for),
         WORLD_TEST(node_that_dies_again_and_again_is_broken_and_one_that_lives_begins_anew),
@@ -778,7 +778,7 @@ int main(void)
         WORLD_TEST(many_operators_share_a_small_table),
         WORLD_TEST(strangers_do_not_take_the_place_of_an_operator_who_is_there),
         WORLD_TEST(older_incarnation_that_proves_itself_replaces_a_silent_one),
-        WORLD_TEST(replayed_beats_do_not_make_a_dead_node_live),
+        WORLD_TEST(replayed_heartbeats_do_not_make_a_dead_node_live),
         WORLD_TEST(monitor_that_was_paused_reads_before_it_suspects),
         WORLD_TEST(last_of_three_monitors_starts_the_others_and_never_kills),
         WORLD_TEST(new_leader_goes_on_with_the_history),

@@ -23,7 +23,7 @@ enum { CHUNKS = 6, FOLDS_MAX = 32, SCANS_MAX = 8, FIRST_LINE = 2 };
 struct crew {
     struct map_job map; /* First: destroy gets it. */
     struct value scalars[FOLDS_MAX];
-    struct side_table sides[FOLDS_MAX];
+    struct build_side sides[FOLDS_MAX];
     struct fold_shard *side_rows;
     uint32_t destroyed_count;
 };
@@ -35,11 +35,11 @@ static void crew_destroyed(struct map_job *job)
 
 static void crew_init(struct crew *crew, struct manifest manifest)
 {
-    *crew = (struct crew){.map = {.shape = shop_shape(manifest),
+    *crew = (struct crew){.map = {.layout = shop_layout(manifest),
                                   .worker = TEXT_LITERAL("w2"),
                                   .uses = 1,
                                   .destroy = crew_destroyed}};
-    const struct plan *plan = crew->map.shape->plan;
+    const struct plan *plan = crew->map.layout->plan;
     assert_true(plan->fold_count <= FOLDS_MAX && plan->scan_count <= SCANS_MAX);
     crew->map.finished = (struct finished){.scalars = crew->scalars, .sides = crew->sides};
     for (uint32_t i = 0; i < plan->fold_count; i++) {
@@ -57,7 +57,7 @@ static void crew_done(struct crew *crew)
     map_job_release(&crew->map);
     assert_int_equal(crew->destroyed_count, 1);
     fold_shard_destroy(crew->side_rows);
-    shape_release(crew->map.shape);
+    job_layout_release(crew->map.layout);
     assert_int_equal(atomic_load(&crew->map.budget.used_bytes), 0);
 }
 
@@ -101,7 +101,7 @@ static void make_stores(struct buf *out)
 static struct chunk_body chunk_body(const struct crew *crew, uint32_t scan, uint64_t number,
                                     struct buf *csv)
 {
-    const struct plan *plan = crew->map.shape->plan;
+    const struct plan *plan = crew->map.layout->plan;
     bool is_sales = text_equal(plan->tables[plan->scans[scan].table].name, TEXT_LITERAL("sales"));
     uint32_t file = is_sales ? (uint32_t)(number % 2) : 0;
     if (is_sales) make_sales(csv, number);
@@ -152,7 +152,7 @@ static void run_well(struct mapper *mapper, struct map_task *task)
 {
     mapper_run(mapper, task);
     if (task->result != STATUS_OK) fail_msg("%s", task->error.text);
-    assert_int_equal(task->output_count, task->job->shape->manifest.worker_count);
+    assert_int_equal(task->output_count, task->job->layout->manifest.worker_count);
 }
 
 /* What a mapper makes that has seen nothing else. */
@@ -188,16 +188,16 @@ static bool decode_output(const struct map_task *task, uint32_t worker, struct a
     return true;
 }
 
-/* Maps the stores, and makes of what comes out the side table that the others need. */
+/* Maps the stores, and makes of what comes out the build side that the others need. */
 static void fill_sides(struct crew *crew)
 {
-    const struct plan *plan = crew->map.shape->plan;
+    const struct plan *plan = crew->map.layout->plan;
     uint32_t stores[2];
     assert_int_equal(shop_scans(plan, "stores", stores), 1);
     assert_int_equal(plan->scans[stores[0]].pipeline_count, 1);
     uint32_t fold = plan->pipelines[plan->scans[stores[0]].pipelines[0]].target;
     struct error err;
-    assert_true(plan->folds[fold].is_side);
+    assert_true(plan->folds[fold].is_build_side);
     assert_int_equal(fold_shard_create(&plan->folds[fold], NULL, NULL, &crew->side_rows, &err),
                      STATUS_OK);
     struct map_task *task = run_alone(crew, stores[0], 0);
@@ -219,7 +219,7 @@ static void fill_sides(struct crew *crew)
         }
     }
     assert_int_equal(fold_shard_finish(crew->side_rows, &err), STATUS_OK);
-    crew->sides[fold] = *fold_shard_side(crew->side_rows);
+    crew->sides[fold] = *fold_shard_build_side(crew->side_rows);
     arena_done(&arena);
     map_task_destroy(task);
 }
@@ -239,7 +239,7 @@ static void other_mappers_make_the_same_bytes_in_any_order(void **state)
     struct map_task *alone[SCANS_MAX][CHUNKS];
     struct random random = {11};
     crew_open(&crew);
-    uint32_t scan_count = crew.map.shape->plan->scan_count;
+    uint32_t scan_count = crew.map.layout->plan->scan_count;
     for (uint32_t scan = 0; scan < scan_count; scan++) {
         for (uint64_t number = 0; number < CHUNKS; number++) {
             alone[scan][number] = run_alone(&crew, scan, number);
@@ -317,45 +317,46 @@ struct seen {
 
 static void check_head(const struct map_task *task, const struct message *message)
 {
-    const struct shape *shape = task->job->shape;
-    assert_true(text_equal(message->job, shape->manifest.job));
+    const struct layout *layout = task->job->layout;
+    assert_true(text_equal(message->job, layout->manifest.job));
     assert_true(text_equal(message->from, TEXT_LITERAL("w2")));
-    assert_true(message->manifest == shape->hash);
+    assert_true(message->manifest == layout->hash);
     assert_int_equal(message->output.source_kind, STREAM_SCAN);
     assert_int_equal(message->output.source, task->scan);
-    assert_int_equal(message->output.lane, 0);
+    assert_int_equal(message->output.producer, 0);
     assert_true(message->output.number == task->number);
     assert_true(message->output.checksum == task->checksum);
 }
 
 /* Counts items; those of the report go to `account`, batches to its other end. */
-static void take_apart(const struct map_task *task, struct account *account, struct seen *seen)
+static void take_apart(const struct map_task *task, struct counters *counters, struct seen *seen)
 {
-    const struct shape *shape = task->job->shape;
+    const struct layout *layout = task->job->layout;
     struct arena arena = {0};
     struct error err;
     for (uint32_t worker = 0; worker < task->output_count; worker++) {
         struct message message;
         bool goes_there = decode_output(task, worker, &arena, &message);
-        assert_int_equal(goes_there, shape_feeds(shape, STREAM_SCAN, task->scan, worker));
+        assert_int_equal(goes_there, job_layout_feeds(layout, STREAM_SCAN, task->scan, worker));
         if (!goes_there) continue;
         check_head(task, &message);
         for (uint32_t i = 0; i < message.output.item_count; i++) {
             const struct output_item *item = &message.output.items[i];
             if (item->kind == ITEM_REPORT) {
-                assert_int_equal(worker, shape_keeper(shape, task->scan));
-                assert_int_equal(account_add(account, shape->plan, item->bytes, &err), STATUS_OK);
+                assert_int_equal(worker, job_layout_counter_owner(layout, task->scan));
+                assert_int_equal(counters_add(counters, layout->plan, item->bytes, &err),
+                                 STATUS_OK);
                 seen->reports++;
                 continue;
             }
             assert_int_equal(item->kind, ITEM_BATCH);
-            assert_true(item->index < shape->plan->pipeline_count);
-            const struct pipeline *pipeline = &shape->plan->pipelines[item->index];
-            assert_true(item->shard < shape_shard_count(shape, pipeline->target));
-            assert_int_equal(worker, shape_owner(shape, pipeline->target, item->shard));
+            assert_true(item->index < layout->plan->pipeline_count);
+            const struct pipeline *pipeline = &layout->plan->pipelines[item->index];
+            assert_true(item->shard < job_layout_shard_count(layout, pipeline->target));
+            assert_int_equal(worker, job_layout_owner(layout, pipeline->target, item->shard));
             seen->batches[item->index][item->shard]++;
             struct batch_place place = {.shard = item->shard, .number = task->number};
-            book_end_add(&account->applied[item->index], place, 0, item->bytes);
+            exchange_count_add(&counters->applied[item->index], place, 0, item->bytes);
         }
     }
     arena_done(&arena);
@@ -371,15 +372,15 @@ static bool is_read_first(const struct plan *plan, uint32_t scan)
 }
 
 /* One scan_run over all chunks, without any mapper. */
-static void count_directly(struct crew *crew, uint32_t scan_id, struct account *account)
+static void count_directly(struct crew *crew, uint32_t scan_id, struct counters *counters)
 {
-    const struct shape *shape = crew->map.shape;
-    const struct scan *scan = &shape->plan->scans[scan_id];
-    struct scan_run_options options = {.plan = shape->plan,
+    const struct layout *layout = crew->map.layout;
+    const struct scan *scan = &layout->plan->scans[scan_id];
+    struct scan_run_options options = {.plan = layout->plan,
                                        .scan = scan,
                                        .finished = &crew->map.finished,
-                                       .shard_counts = shape->shard_counts,
-                                       .field_limit = shape->manifest.field_limit};
+                                       .shard_counts = layout->shard_counts,
+                                       .field_limit = layout->manifest.field_limit};
     struct scan_run *run = NULL;
     struct error err;
     uint32_t culprit;
@@ -392,12 +393,12 @@ static void count_directly(struct crew *crew, uint32_t scan_id, struct account *
                               .file_columns = body.file_columns,
                               .column_map = body.column_map};
         assert_int_equal(scan_run_chunk(run, &chunk, &culprit, &err), STATUS_OK);
-        if (is_read_first(shape->plan, scan_id)) {
-            tally_add(&account->tallies[scan->table], number, scan_run_tally(run));
+        if (is_read_first(layout->plan, scan_id)) {
+            table_counters_add(&counters->tables[scan->table], number, scan_run_counters(run));
         }
         for (uint32_t i = 0; i < scan->pipeline_count; i++) {
             uint32_t id = scan->pipelines[i];
-            uint32_t shards = shape_shard_count(shape, shape->plan->pipelines[id].target);
+            uint32_t shards = job_layout_shard_count(layout, layout->plan->pipelines[id].target);
             struct pipeline_output outputs[8] = {{.row_count = 0}};
             assert_int_equal(pipeline_run_flush(scan_run_pipeline(run, i), outputs, &err),
                              STATUS_OK);
@@ -405,8 +406,8 @@ static void count_directly(struct crew *crew, uint32_t scan_id, struct account *
                 struct buf *bytes = &outputs[shard].bytes;
                 struct text text = {(const char *)bytes->bytes, (uint32_t)bytes->size};
                 struct batch_place place = {.shard = shard, .number = number};
-                book_end_add(&account->sent[id], place, outputs[shard].row_count, text);
-                book_end_add(&account->applied[id], place, 0, text);
+                exchange_count_add(&counters->sent[id], place, outputs[shard].row_count, text);
+                exchange_count_add(&counters->applied[id], place, 0, text);
                 buf_done(bytes);
             }
         }
@@ -414,19 +415,19 @@ static void count_directly(struct crew *crew, uint32_t scan_id, struct account *
     }
     for (uint32_t i = 0; i < scan->pipeline_count; i++) {
         const struct pipeline_counts *counts = pipeline_run_counts(scan_run_pipeline(run, i));
-        account->maps[scan->pipelines[i]] = (struct stage_counts){.rows_in = counts->rows_in,
-                                                                  .rows_out = counts->rows_out,
-                                                                  .malformed = counts->malformed};
+        counters->maps[scan->pipelines[i]] = (struct stage_counts){.rows_in = counts->rows_in,
+                                                                   .rows_out = counts->rows_out,
+                                                                   .malformed = counts->malformed};
     }
     scan_run_destroy(run);
 }
 
-static void check_accounts(const struct plan *plan, const struct account *a,
-                           const struct account *b)
+static void check_counters(const struct plan *plan, const struct counters *a,
+                           const struct counters *b)
 {
     struct buf bytes[2] = {{0}};
-    account_encode(a, plan, &bytes[0]);
-    account_encode(b, plan, &bytes[1]);
+    counters_encode(a, plan, &bytes[0]);
+    counters_encode(b, plan, &bytes[1]);
     assert_true(bytes[0].size > 0);
     assert_int_equal(bytes[0].size, bytes[1].size);
     assert_memory_equal(bytes[0].bytes, bytes[1].bytes, bytes[0].size);
@@ -441,30 +442,31 @@ static void every_shard_gets_one_batch_and_reports_add_up(void **state)
     struct arena arena = {0};
     struct mapper *mapper = new_mapper();
     crew_open(&crew);
-    const struct shape *shape = crew.map.shape;
-    for (uint32_t scan = 0; scan < shape->plan->scan_count; scan++) {
-        struct account reported;
-        struct account direct;
-        assert_true(account_init(&reported, shape->plan, &arena));
-        assert_true(account_init(&direct, shape->plan, &arena));
+    const struct layout *layout = crew.map.layout;
+    for (uint32_t scan = 0; scan < layout->plan->scan_count; scan++) {
+        struct counters reported;
+        struct counters direct;
+        assert_true(counters_init(&reported, layout->plan, &arena));
+        assert_true(counters_init(&direct, layout->plan, &arena));
         for (uint64_t number = CHUNKS; number-- > 0;) {
             struct map_task *task = chunk_task(&crew, scan, number);
             struct seen seen = {0};
             run_well(mapper, task);
             take_apart(task, &reported, &seen);
             assert_int_equal(seen.reports, 1);
-            for (uint32_t i = 0; i < shape->plan->pipeline_count; i++) {
-                const struct pipeline *pipeline = &shape->plan->pipelines[i];
+            for (uint32_t i = 0; i < layout->plan->pipeline_count; i++) {
+                const struct pipeline *pipeline = &layout->plan->pipelines[i];
                 bool is_mapped = pipeline->source_kind == SOURCE_SCAN && pipeline->source == scan;
                 for (uint32_t shard = 0; shard < 8; shard++) {
-                    bool is_there = is_mapped && shard < shape_shard_count(shape, pipeline->target);
+                    bool is_there =
+                        is_mapped && shard < job_layout_shard_count(layout, pipeline->target);
                     assert_int_equal(seen.batches[i][shard], is_there);
                 }
             }
             map_task_destroy(task);
         }
         count_directly(&crew, scan, &direct);
-        check_accounts(shape->plan, &reported, &direct);
+        check_counters(layout->plan, &reported, &direct);
     }
     mapper_destroy(mapper);
     arena_done(&arena);
@@ -600,7 +602,7 @@ static void every_failing_allocation_is_reported(void **state)
     (void)state;
     struct crew crew;
     crew_open(&crew);
-    uint32_t scan_count = crew.map.shape->plan->scan_count;
+    uint32_t scan_count = crew.map.layout->plan->scan_count;
     for (uint32_t scan = 0; scan < scan_count; scan++) {
         struct map_task *alone = run_alone(&crew, scan, 2);
         struct mapper *mapper = new_mapper();

@@ -69,24 +69,25 @@ static struct fake_store fake_store(void)
     return (struct fake_store){.store = {fake_open, fake_write, fake_read, fake_close}};
 }
 
-static status put(struct shelf *shelf, uint32_t number, struct error *err)
+static status put(struct output_buffer *output_buffer, uint32_t number, struct error *err)
 {
-    struct buf bytes = {.budget = shelf->budget};
+    struct buf bytes = {.budget = output_buffer->budget};
     for (uint32_t i = 0; i < number % 50; i++) {
         buf_put_u8(&bytes, (uint8_t)(number + i));
     }
-    status result = bytes.failed ? error_memory(err) : shelf_put(shelf, &bytes, err);
+    status result =
+        bytes.failed ? error_memory(err) : output_buffer_put(output_buffer, &bytes, err);
     buf_done(&bytes);
     return result;
 }
 
-static void check(const struct shelf *shelf, uint32_t number)
+static void check(const struct output_buffer *output_buffer, uint32_t number)
 {
     struct buf out = {0};
     struct error err;
     buf_put_u8(&out, 7); /* What is there stays. */
-    assert_int_equal(shelf_get(shelf, number, &out, &err), STATUS_OK);
-    assert_int_equal(shelf_size(shelf, number), number % 50);
+    assert_int_equal(output_buffer_get(output_buffer, number, &out, &err), STATUS_OK);
+    assert_int_equal(output_buffer_size(output_buffer, number), number % 50);
     assert_int_equal(out.size, 1 + number % 50);
     for (uint32_t i = 0; i < number % 50; i++) {
         assert_int_equal(out.bytes[1 + i], (uint8_t)(number + i));
@@ -102,20 +103,20 @@ static void messages_come_back_wherever_they_were_kept(void **state)
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         struct budget budget = {.limit_bytes = limits[i]};
         struct fake_store store = fake_store();
-        struct shelf shelf = {.budget = &budget, .store = &store.store};
+        struct output_buffer output_buffer = {.budget = &budget, .store = &store.store};
         struct error err;
         for (uint32_t number = 0; number < COUNT; number++) {
-            assert_int_equal(put(&shelf, number, &err), STATUS_OK);
+            assert_int_equal(put(&output_buffer, number, &err), STATUS_OK);
         }
         for (uint32_t number = 0; number < COUNT; number++) {
-            check(&shelf, number);
+            check(&output_buffer, number);
         }
         assert_int_equal(store.writes > 0, limits[i] != 0 && limits[i] < COUNT * 50 / 2);
-        shelf_clear(&shelf);
+        output_buffer_clear(&output_buffer);
         assert_int_equal(budget.used_bytes, 0);
         assert_int_equal(store.open_count, 0);
-        assert_int_equal(put(&shelf, 3, &err), STATUS_OK);
-        shelf_clear(&shelf);
+        assert_int_equal(put(&output_buffer, 3, &err), STATUS_OK);
+        output_buffer_clear(&output_buffer);
     }
 }
 
@@ -123,14 +124,14 @@ static void without_a_store_memory_is_all_there_is(void **state)
 {
     (void)state;
     struct budget budget = {.limit_bytes = 1000};
-    struct shelf shelf = {.budget = &budget};
+    struct output_buffer output_buffer = {.budget = &budget};
     struct error err;
     status result = STATUS_OK;
     for (uint32_t number = 0; number < 200 && result == STATUS_OK; number++) {
-        result = put(&shelf, number, &err);
+        result = put(&output_buffer, number, &err);
     }
     assert_int_equal(result, STATUS_MEMORY);
-    shelf_clear(&shelf);
+    output_buffer_clear(&output_buffer);
     assert_int_equal(budget.used_bytes, 0);
 }
 
@@ -140,19 +141,19 @@ static void a_full_disk_is_told_and_nothing_is_lost_of_the_rest(void **state)
     struct budget budget = {.limit_bytes = 1000};
     struct fake_store store = fake_store();
     store.fail_at = 20;
-    struct shelf shelf = {.budget = &budget, .store = &store.store};
+    struct output_buffer output_buffer = {.budget = &budget, .store = &store.store};
     struct error err;
     status result = STATUS_OK;
     uint32_t number = 0;
     for (; result == STATUS_OK; number++) {
-        result = put(&shelf, number, &err);
+        result = put(&output_buffer, number, &err);
     }
     assert_int_equal(result, STATUS_IO);
     assert_string_equal(err.text, "the disk is full");
     for (uint32_t i = 0; i + 1 < number; i++) {
-        check(&shelf, i);
+        check(&output_buffer, i);
     }
-    shelf_clear(&shelf);
+    output_buffer_clear(&output_buffer);
     assert_int_equal(budget.used_bytes, 0);
     assert_int_equal(store.open_count, 0);
 }

@@ -9,12 +9,12 @@
 #include "cluster/role/worker/mapper.h"
 #include "cluster/role/worker/worker.h"
 
-enum { LEASE_MS = 60000, REPAIR_MS = 1000, BURIED_MS = 5000 };
+enum { LEASE_MS = 60000, REPAIR_MS = 1000, TOMBSTONE_CHECK_MS = 5000 };
 
 struct world {
     struct worker *worker;
     struct effects effects;
-    struct shape *shape;
+    struct layout *layout;
     uint64_t now_ms;
 };
 
@@ -49,11 +49,11 @@ static void world_open(struct world *world)
         .emit_window = 16,
         .max_message = 64 << 20,
     };
-    *world = (struct world){.now_ms = 1000, .shape = shop_shape(shop_manifest_of(SHOP_TOTALS))};
+    *world = (struct world){.now_ms = 1000, .layout = shop_layout(shop_manifest_of(SHOP_TOTALS))};
     /* The one that gets what the others' shards emit. */
-    const struct plan *plan = world->shape->plan;
-    uint32_t owner = shape_owner(world->shape, plan->queries[0].result_fold, 0);
-    config.name = world->shape->manifest.workers[owner].name;
+    const struct plan *plan = world->layout->plan;
+    uint32_t owner = job_layout_owner(world->layout, plan->queries[0].result_fold, 0);
+    config.name = world->layout->manifest.workers[owner].name;
     assert_int_equal(worker_create(&config, &world->worker, &err), STATUS_OK);
     happen(world, EVENT_STARTED);
     happen(world, EVENT_CONNECTED);
@@ -63,14 +63,14 @@ static void world_close(struct world *world)
 {
     worker_destroy(world->worker);
     effects_done(&world->effects);
-    shape_release(world->shape);
+    job_layout_release(world->layout);
 }
 
 static void deliver(struct world *world, struct message message)
 {
     struct event event = {.kind = EVENT_DELIVERY, .delivery = 1};
-    message.job = world->shape->manifest.job;
-    message.manifest = world->shape->hash;
+    message.job = world->layout->manifest.job;
+    message.manifest = world->layout->hash;
     message.from = TEXT_LITERAL("g1");
     message_encode(&message, &event.bytes);
     step(world, &event);
@@ -82,7 +82,7 @@ static void store(struct world *world, enum store_way way)
 {
     deliver(world, (struct message){
                        .kind = MESSAGE_MANIFEST,
-                       .store = {.order = way == STORE_ORDERED, .bytes = world->shape->bytes}});
+                       .store = {.order = way == STORE_ORDERED, .bytes = world->layout->bytes}});
 }
 
 static void remove_it(struct world *world, enum remove_reason reason)
@@ -106,7 +106,7 @@ static void an_order_does_not_bring_back_what_was_removed_before_it_came(void **
             assert_int_equal(worker_job_count(world.worker), had_it);
             remove_it(&world, (enum remove_reason)reason);
             assert_int_equal(worker_job_count(world.worker), 0);
-            world.now_ms += BURIED_MS - 1;
+            world.now_ms += TOMBSTONE_CHECK_MS - 1;
             store(&world, STORE_ORDERED);
             assert_int_equal(worker_job_count(world.worker), 0);
             world.now_ms += 1;
@@ -152,8 +152,8 @@ static void a_damaged_chunk_is_dropped_and_harms_nobody(void **state)
     world_open(&world);
     store(&world, STORE_ASKED);
     struct message chunk = {.kind = MESSAGE_CHUNK,
-                            .job = world.shape->manifest.job,
-                            .manifest = world.shape->hash,
+                            .job = world.layout->manifest.job,
+                            .manifest = world.layout->hash,
                             .from = TEXT_LITERAL("g1"),
                             .chunk = {.body = TEXT_LITERAL("body")}};
     struct event event = {.kind = EVENT_DELIVERY, .delivery = 7, .from_work = true};
@@ -180,8 +180,8 @@ static void a_damaged_chunk_is_dropped_and_harms_nobody(void **state)
 
 /* ---- repair ---- */
 
-/* How many lanes it asks for when its client looks after the job. */
-static uint32_t lanes_asked_for(struct world *world)
+/* How many producers it asks for when its client looks after the job. */
+static uint32_t producers_asked_for(struct world *world)
 {
     deliver(world, (struct message){.kind = MESSAGE_SYNC, .sync = {.request = 1, .renew = true}});
     uint32_t count = 0;
@@ -208,22 +208,22 @@ static void what_others_emit_is_asked_for_only_after_it_had_time_to_come(void **
     /* However old the job is: */
     for (int i = 0; i < 10; i++) {
         world.now_ms += REPAIR_MS;
-        assert_int_equal(lanes_asked_for(&world), 0);
+        assert_int_equal(producers_asked_for(&world), 0);
     }
     /* when its scans are complete here, the others are about to emit. */
-    for (uint32_t scan = 0; scan < world.shape->plan->scan_count; scan++) {
+    for (uint32_t scan = 0; scan < world.layout->plan->scan_count; scan++) {
         deliver(&world, (struct message){.kind = MESSAGE_END, .end = {.scan = scan}});
     }
     world.now_ms += REPAIR_MS - 1;
-    assert_int_equal(lanes_asked_for(&world), 0);
+    assert_int_equal(producers_asked_for(&world), 0);
     world.now_ms += 1;
-    uint32_t count = lanes_asked_for(&world);
+    uint32_t count = producers_asked_for(&world);
     assert_true(count > 0);
     /* The next time is twice as late. */
     world.now_ms += 2 * REPAIR_MS - 1;
-    assert_int_equal(lanes_asked_for(&world), 0);
+    assert_int_equal(producers_asked_for(&world), 0);
     world.now_ms += 1;
-    assert_int_equal(lanes_asked_for(&world), count);
+    assert_int_equal(producers_asked_for(&world), count);
     world_close(&world);
 }
 

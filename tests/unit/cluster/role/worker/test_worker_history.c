@@ -2,7 +2,7 @@
  *
  * Method: a job is stored, fed and ended in every way there is; after each step its milestones are
  * asked for. A restart is a new worker that reads the same records. Where a step is long, signs of
- * life are counted.
+ * incarnation are counted.
  */
 #include "unit/cluster/role/shop_job.h"
 
@@ -16,7 +16,7 @@ struct world {
     struct worker *worker;
     struct effects effects;
     struct arena arena;
-    struct shape *shape;
+    struct layout *layout;
     uint64_t now_ms;
     uint32_t alive_count;
 };
@@ -66,7 +66,7 @@ static void start(struct world *world)
 
 static void world_open(struct world *world)
 {
-    *world = (struct world){.now_ms = 1000, .shape = shop_shape(shop_manifest_of(SHOP_NAMES))};
+    *world = (struct world){.now_ms = 1000, .layout = shop_layout(shop_manifest_of(SHOP_NAMES))};
     start(world);
     happen(world, EVENT_STARTED);
     happen(world, EVENT_CONNECTED);
@@ -76,15 +76,15 @@ static void world_close(struct world *world)
 {
     worker_destroy(world->worker);
     effects_done(&world->effects);
-    shape_release(world->shape);
+    job_layout_release(world->layout);
     arena_done(&world->arena);
 }
 
 static struct message message_of(const struct world *world, enum message_kind kind)
 {
     return (struct message){.kind = kind,
-                            .job = world->shape->manifest.job,
-                            .manifest = world->shape->hash,
+                            .job = world->layout->manifest.job,
+                            .manifest = world->layout->hash,
                             .from = TEXT_LITERAL("g1")};
 }
 
@@ -98,7 +98,7 @@ static void deliver(struct world *world, const struct message *message)
 static struct message manifest_message(const struct world *world)
 {
     struct message message = message_of(world, MESSAGE_MANIFEST);
-    message.store.bytes = world->shape->bytes;
+    message.store.bytes = world->layout->bytes;
     return message;
 }
 
@@ -153,7 +153,7 @@ static void assert_milestone(const struct message_jobs *jobs, uint32_t place,
 
 static uint32_t scan_of_phase(const struct world *world, uint32_t phase)
 {
-    const struct plan *plan = world->shape->plan;
+    const struct plan *plan = world->layout->plan;
     for (uint32_t i = 0; i < plan->scan_count; i++) {
         if (plan->scans[i].phase == phase) return i;
     }
@@ -166,7 +166,7 @@ static void a_phase_begins_with_the_first_chunk_of_it(void **state)
     (void)state;
     struct world world;
     world_open(&world);
-    struct text id = world.shape->manifest.job;
+    struct text id = world.layout->manifest.job;
     assert_int_equal(ask(&world, id).milestone_count, 0);
     store(&world);
     world.now_ms += 10;
@@ -206,7 +206,7 @@ static void a_job_that_has_ended_is_remembered(void **state)
             happen(&world, EVENT_TICK);
         }
         world.now_ms += 5;
-        struct message_jobs jobs = ask(&world, world.shape->manifest.job);
+        struct message_jobs jobs = ask(&world, world.layout->manifest.job);
         assert_int_equal(jobs.job_count, 0);
         assert_int_equal(jobs.milestone_count, 2);
         assert_milestone(&jobs, 0, (struct milestone){MILESTONE_STORED, LEASE_MS + 5, 0});
@@ -226,7 +226,7 @@ static void a_failure_is_a_milestone(void **state)
     struct event event = {.kind = EVENT_LOG_FAILED, .job = "job-1", .error = &err};
     step(&world, &event);
     step(&world, &event);
-    struct message_jobs jobs = ask(&world, world.shape->manifest.job);
+    struct message_jobs jobs = ask(&world, world.layout->manifest.job);
     assert_int_equal(jobs.milestone_count, 2);
     assert_milestone(&jobs, 1, (struct milestone){MILESTONE_FAILED, 0, 0});
     world_close(&world);
@@ -257,7 +257,7 @@ static void a_restart_tells_what_was_read_back_and_not_when_it_was_new(void **st
     world.now_ms += 10;
     put_output(&world, early, 2); /* Its phase had begun before. */
     put_output(&world, scan_of_phase(&world, 1), 0);
-    struct message_jobs jobs = ask(&world, world.shape->manifest.job);
+    struct message_jobs jobs = ask(&world, world.layout->manifest.job);
     assert_int_equal(jobs.milestone_count, 2);
     assert_milestone(&jobs, 0, (struct milestone){MILESTONE_REPLAYED, 10, 2});
     assert_milestone(&jobs, 1, (struct milestone){MILESTONE_PHASE, 0, 2});
@@ -280,7 +280,7 @@ static void the_age_of_a_log_is_that_of_its_job(void **state)
         read_record(&world, &output, 0);
         happen(&world, EVENT_STARTED);
         happen(&world, EVENT_CONNECTED);
-        struct message_jobs jobs = ask(&world, world.shape->manifest.job);
+        struct message_jobs jobs = ask(&world, world.layout->manifest.job);
         assert_int_equal(jobs.milestone_count, 2);
         assert_milestone(&jobs, 0, (struct milestone){MILESTONE_STORED, ages_ms[i][1], 0});
         assert_milestone(&jobs, 1, (struct milestone){MILESTONE_REPLAYED, 0, 1});
@@ -294,7 +294,7 @@ static void so_many_jobs_are_remembered_and_the_latest_of_one_id(void **state)
     (void)state;
     struct world world;
     world_open(&world);
-    struct text id = world.shape->manifest.job;
+    struct text id = world.layout->manifest.job;
     for (int i = 0; i < 3 * REMEMBERED; i++) {
         store(&world);
         world.now_ms += 6000; /* Longer than it is refused for having ended. */
@@ -309,17 +309,17 @@ static void so_many_jobs_are_remembered_and_the_latest_of_one_id(void **state)
     world_close(&world);
 }
 
-static void each_shard_that_is_finished_is_a_sign_of_life(void **state)
+static void each_shard_that_is_finished_is_a_sign_of_incarnation(void **state)
 {
     (void)state;
     struct world world;
     world_open(&world);
     store(&world);
-    const struct plan *plan = world.shape->plan;
+    const struct plan *plan = world.layout->plan;
     uint32_t owned = 0;
     for (uint32_t fold = 0; fold < plan->fold_count; fold++) {
-        for (uint32_t shard = 0; shard < world.shape->shard_counts[fold]; shard++) {
-            owned += shape_owner(world.shape, fold, shard) == 0;
+        for (uint32_t shard = 0; shard < world.layout->shard_counts[fold]; shard++) {
+            owned += job_layout_owner(world.layout, fold, shard) == 0;
         }
     }
     assert_true(owned > 0);
@@ -331,11 +331,11 @@ static void each_shard_that_is_finished_is_a_sign_of_life(void **state)
         deliver(&world, &message);
     }
     for (uint32_t fold = 0; fold < plan->fold_count; fold++) {
-        for (uint32_t shard = 0; shard < world.shape->shard_counts[fold]; shard++) {
+        for (uint32_t shard = 0; shard < world.layout->shard_counts[fold]; shard++) {
             for (enum stream_source kind = STREAM_FOLD; kind <= STREAM_COPY; kind++) {
-                struct message message = message_of(&world, MESSAGE_LANE_END);
-                message.lane_end =
-                    (struct message_lane_end){.kind = kind, .fold = fold, .shard = shard};
+                struct message message = message_of(&world, MESSAGE_PRODUCER_END);
+                message.producer_end =
+                    (struct message_producer_end){.kind = kind, .fold = fold, .shard = shard};
                 deliver(&world, &message);
             }
         }
@@ -352,7 +352,7 @@ int main(void)
         cmocka_unit_test(a_failure_is_a_milestone),
         cmocka_unit_test(a_restart_tells_what_was_read_back_and_not_when_it_was_new),
         cmocka_unit_test(the_age_of_a_log_is_that_of_its_job),
-        cmocka_unit_test(each_shard_that_is_finished_is_a_sign_of_life),
+        cmocka_unit_test(each_shard_that_is_finished_is_a_sign_of_incarnation),
         cmocka_unit_test(so_many_jobs_are_remembered_and_the_latest_of_one_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,7 +178,7 @@ static void a_torn_log_keeps_all_but_its_end(void **state)
     }
 }
 
-static void a_note_counts_the_crashes_with_its_item_in_hand(void **state)
+static void a_note_counts_the_crashes_with_its_item_in_flight(void **state)
 {
     (void)state;
     struct world world;
@@ -186,7 +186,7 @@ static void a_note_counts_the_crashes_with_its_item_in_hand(void **state)
     struct sim_disk disk = {0};
     sim_disk_hold(&disk, 5);
     sim_disk_crash(&disk, &world, 0);
-    sim_disk_crash(&disk, &world, 0); /* It was not in hand. */
+    sim_disk_crash(&disk, &world, 0); /* It was not in flight. */
     sim_disk_hold(&disk, 5);
     assert_int_equal(sim_disk_suspicion(&disk), 1);
     sim_disk_crash(&disk, &world, 0);
@@ -208,7 +208,7 @@ int main(void)
         cmocka_unit_test(actions_come_in_the_order_of_their_times),
         cmocka_unit_test(actions_of_one_moment_come_as_they_were_asked_for),
         cmocka_unit_test(a_torn_log_keeps_all_but_its_end),
-        cmocka_unit_test(a_note_counts_the_crashes_with_its_item_in_hand),
+        cmocka_unit_test(a_note_counts_the_crashes_with_its_item_in_flight),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -9,12 +9,12 @@
 #include "engine/base/memory.h"
 #include "cluster/sim/monitors/monitors_sim.h"
 
-static struct sim_report run(uint64_t seed, enum watch_mutation mutation)
+static struct sim_report run(uint64_t seed, enum monitors_mutation mutation)
 {
-    struct watch_options options = {.seed = seed, .mutation = mutation, .trace_fd = -1};
+    struct monitors_options options = {.seed = seed, .mutation = mutation, .trace_fd = -1};
     struct sim_report report = {0};
     struct error err;
-    assert_int_equal(watch_run_seed(&options, &report, &err), STATUS_OK);
+    assert_int_equal(monitors_run_seed(&options, &report, &err), STATUS_OK);
     return report;
 }
 
@@ -23,8 +23,8 @@ static void the_same_seed_is_the_same_run(void **state)
     (void)state;
     uint64_t last = 0;
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        struct sim_report first = run(seed, WATCH_SIM_SOUND);
-        struct sim_report second = run(seed, WATCH_SIM_SOUND);
+        struct sim_report first = run(seed, MONITORS_SIM_SOUND);
+        struct sim_report second = run(seed, MONITORS_SIM_SOUND);
         assert_string_equal(first.reason, "");
         assert_true(first.ok);
         assert_true(first.message_count > 0);
@@ -39,7 +39,7 @@ static void a_leader_without_lease_is_found(void **state)
 {
     (void)state;
     uint64_t seed = 1;
-    while (seed <= 50 && run(seed, WATCH_SIM_NO_LEASE).ok) {
+    while (seed <= 50 && run(seed, MONITORS_SIM_NO_LEASE).ok) {
         seed++;
     }
     assert_true(seed <= 50);
@@ -49,11 +49,11 @@ static void memory_that_runs_out_ends_the_run(void **state)
 {
     (void)state;
     for (size_t count = 0; count < 12; count++) {
-        struct watch_options options = {.seed = 1, .trace_fd = -1};
+        struct monitors_options options = {.seed = 1, .trace_fd = -1};
         struct sim_report report = {.ok = true};
         struct error err;
         memory_fail_after(count);
-        status result = watch_run_seed(&options, &report, &err);
+        status result = monitors_run_seed(&options, &report, &err);
         bool was_refused = memory_was_refused();
         memory_fail_never();
         assert_true(!was_refused || result != STATUS_OK || !report.ok);

@@ -259,9 +259,9 @@ static struct cell naive_substring(struct text text, int64_t from, int64_t count
     int64_t length = naive_characters(text, offsets);
     if (from == 0 && count < 0) return cell_text(TEXT_LITERAL(""));
     /* Positions from 1, also where there is no text; the end is not part of it. */
-    int64_t edge = from < 0 ? length + from + 1 : from;
-    int64_t first = count < 0 ? edge + count : edge;
-    int64_t end = count < 0 ? edge : edge + count;
+    int64_t exchange = from < 0 ? length + from + 1 : from;
+    int64_t first = count < 0 ? exchange + count : exchange;
+    int64_t end = count < 0 ? exchange : exchange + count;
     if (first < 1) first = 1;
     if (end > length + 1) end = length + 1;
     if (first >= end) return cell_text(TEXT_LITERAL(""));

@@ -1,10 +1,10 @@
 /* test_eval.c - every function gives what the naive model gives, on the selected rows alone.
  *
- * Method: batches of values at the edges, with and without NULLs, dense and selected. Rows outside
- * of the selection and NULL rows hold poison: pointers that cannot be followed, numbers that
- * overflow, so that a kernel which looks at them crashes or fails. Every function runs with every
- * argument in turn a column, a constant, a scalar sub-query and NULL; then random expressions. Each
- * value is compared with that of naive_eval.h, and BOOLs are filtered with too.
+ * Method: batches of values at the exchanges, with and without NULLs, dense and selected. Rows
+ * outside of the selection and NULL rows hold poison: pointers that cannot be followed, numbers
+ * that overflow, so that a kernel which looks at them crashes or fails. Every function runs with
+ * every argument in turn a column, a constant, a scalar sub-query and NULL; then random
+ * expressions. Each value is compared with that of naive_eval.h, and BOOLs are filtered with too.
  */
 #include "unit/test.h"
 

@@ -1,9 +1,9 @@
 /* test_fold.c - a fold's rows are a function of the set of batches, not of their order or cut.
  *
- * Method: rows are cut into numbered batches at random places, spread over inputs and lanes, and
- * applied shuffled; this is done several times for each kind of fold. The expected rows come from
- * the definition: all rows, sorted rows, best rows, groups, pairs; the window takes a part of them.
- * Everything is emitted twice.
+ * Method: rows are cut into numbered batches at random places, spread over inputs and producers,
+ * and applied shuffled; this is done several times for each kind of fold. The expected rows come
+ * from the definition: all rows, sorted rows, best rows, groups, pairs; the window takes a part of
+ * them. Everything is emitted twice.
  */
 #include "unit/test.h"
 
@@ -80,12 +80,12 @@ static void cut(struct parts *parts, const struct fold *fold, const struct batch
         done += count;
         identity.number += 1 + random_below(random, 300);
         if (random_below(random, 4) == 0) {
-            identity.lane += 1 + random_below(random, 300);
+            identity.producer += 1 + random_below(random, 300);
             identity.number = random_below(random, 3);
         }
         if (random_below(random, 6) == 0 && fold->kind != FOLD_JOIN) {
             identity.input++;
-            identity.lane = random_below(random, 3);
+            identity.producer = random_below(random, 3);
         }
     }
 }
@@ -416,7 +416,7 @@ static void a_scalar_is_the_only_value_or_null(void **state)
     }
 }
 
-static void a_side_table_holds_all_rows_under_their_keys(void **state)
+static void a_build_side_holds_all_rows_under_their_keys(void **state)
 {
     (void)state;
     struct random random = {7};
@@ -429,9 +429,9 @@ static void a_side_table_holds_all_rows_under_their_keys(void **state)
                             .output = random_rows_keys,
                             .limit = UINT64_MAX,
                             .side_keys = key_count,
-                            .is_side = true};
+                            .is_build_side = true};
         struct fold_shard *shard = fold_rows(&fold, &batch, NULL, NULL, &random);
-        const struct side_table *side = fold_shard_side(shard);
+        const struct build_side *side = fold_shard_build_side(shard);
         struct row_lines expected = {.arena = &arena};
         struct row_lines seen = {.arena = &arena};
         row_lines_add(&expected, &batch, (struct selection){NULL, 200});
@@ -440,7 +440,7 @@ static void a_side_table_holds_all_rows_under_their_keys(void **state)
         for (uint32_t row = 0; row < 200; row++) {
             uint64_t hash;
             key_hash(&batch, side->key_columns, key_count, (struct selection){&row, 1}, &hash);
-            uint32_t found = side_table_find(side, hash, &batch, side->key_columns, row);
+            uint32_t found = build_side_find(side, hash, &batch, side->key_columns, row);
             while (found != ROW_NONE && found != row) {
                 found = side->next[found];
             }
@@ -552,8 +552,8 @@ static void every_failing_allocation_is_reported(void **state)
     struct sort_key keys[GROUPED_TYPES + 1];
     struct ranking ranking = {.keys = keys, .limit = 3};
     ranking.key_count = total_order(&random, keys);
-    static const uint32_t twins[] = {4, 5};
-    const struct twin_set twin_sets[] = {{twins, 1}, {twins, 2}};
+    static const uint32_t duplicates[] = {4, 5};
+    const struct duplicate_set duplicate_sets[] = {{duplicates, 1}, {duplicates, 2}};
     for (int kind = FOLD_COLLECT; kind <= FOLD_JOIN; kind++) {
         struct fold fold = {.kind = (enum fold_kind)kind,
                             .input = random_rows_keys,
@@ -561,9 +561,9 @@ static void every_failing_allocation_is_reported(void **state)
                             .output = random_rows_keys,
                             .key_count = 2,
                             .side_keys = 2,
-                            .twin_sets = twin_sets,
-                            .twin_set_count = 2,
-                            .is_side = kind == FOLD_COLLECT,
+                            .duplicate_sets = duplicate_sets,
+                            .duplicate_set_count = 2,
+                            .is_build_side = kind == FOLD_COLLECT,
                             .grouping = &made.grouping,
                             .ranking = &ranking,
                             .limit = UINT64_MAX};
@@ -598,7 +598,7 @@ int main(void)
         cmocka_unit_test(joining_keeps_every_left_row_with_all_its_partners),
         cmocka_unit_test(many_rows_are_emitted_in_numbered_batches),
         cmocka_unit_test(a_scalar_is_the_only_value_or_null),
-        cmocka_unit_test(a_side_table_holds_all_rows_under_their_keys),
+        cmocka_unit_test(a_build_side_holds_all_rows_under_their_keys),
         cmocka_unit_test(shards_divide_the_hashes_evenly),
         cmocka_unit_test(damaged_batches_are_refused),
         cmocka_unit_test(every_failing_allocation_is_reported),

@@ -97,7 +97,7 @@ static void example_cut(struct example *example, const struct batch *rows, uint3
         done += count;
         identity.number += 1 + random_below(random, 3);
         if (random_below(random, 9) == 0) {
-            identity.lane++;
+            identity.producer++;
             identity.number = random_below(random, 3);
         }
     }
@@ -636,7 +636,7 @@ static void several_threads_read_what_was_spilled(void **state)
     example_done(example);
 }
 
-static void a_side_table_may_be_made_of_spilled_batches(void **state)
+static void a_build_side_may_be_made_of_spilled_batches(void **state)
 {
     (void)state;
     struct random random = {3};
@@ -646,14 +646,14 @@ static void a_side_table_may_be_made_of_spilled_batches(void **state)
     struct run run = {.example = example, .budget = &budget, .store = &store};
     struct fold_shard *shard;
     struct error err;
-    example->fold.is_side = true;
+    example->fold.is_build_side = true;
     example->fold.side_keys = 1;
     run.ballast_percent = 50;
     assert_int_equal(fold_shard_create(&example->fold, &budget, &store.store, &shard, &err),
                      STATUS_OK);
     assert_int_equal(run_steps(&run, shard, &err), STATUS_OK);
     assert_true(fold_shard_spilled(shard) > 0);
-    const struct side_table *side = fold_shard_side(shard);
+    const struct build_side *side = fold_shard_build_side(shard);
     assert_int_equal(side->rows.row_count, 1500);
     struct budget wanted = {0};
     struct run expected = run_expected(example, &wanted);
@@ -787,7 +787,7 @@ int main(void)
         cmocka_unit_test(a_join_by_few_keys_is_done_piece_by_piece),
         cmocka_unit_test(pairs_of_small_inputs_may_be_many),
         cmocka_unit_test(several_threads_read_what_was_spilled),
-        cmocka_unit_test(a_side_table_may_be_made_of_spilled_batches),
+        cmocka_unit_test(a_build_side_may_be_made_of_spilled_batches),
         cmocka_unit_test(a_scalar_is_read_back),
         cmocka_unit_test(every_failing_call_to_the_store_is_reported),
         cmocka_unit_test(every_failing_allocation_is_reported),

@@ -357,7 +357,7 @@ static void keys_of_one_hash_are_kept_apart_and_in_order(void **state)
 {
     (void)state;
     /* The number that a NULL is hashed as, so that it and NULL meet in one slot. */
-    static const int64_t twin = (int64_t)0x9ae16a3b2f90404fu;
+    static const int64_t duplicate = (int64_t)0x9ae16a3b2f90404fu;
     struct random random = {7};
     struct arena arena = {0};
     struct random_rows rows = {.random = &random, .arena = &arena};
@@ -368,7 +368,7 @@ static void keys_of_one_hash_are_kept_apart_and_in_order(void **state)
     grouped_keys(&made, 1 << 1);
     grouped_aggregate(&made, AGGREGATE_COUNT_ROWS, 0, 0);
     batch.columns[1].nulls = nulls;
-    batch.columns[1].ints[0] = batch.columns[1].ints[2] = twin;
+    batch.columns[1].ints[0] = batch.columns[1].ints[2] = duplicate;
     key_hash(&batch, made.keys, 1, (struct selection){NULL, 4}, hashes);
     assert_true(hashes[0] == hashes[1]);
     struct row_lines first = {.arena = &arena};

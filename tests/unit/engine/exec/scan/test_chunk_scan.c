@@ -1,4 +1,4 @@
-/* test_chunk_scan.c - batches and books are those of a reader that takes one record at a time.
+/* test_chunk_scan.c - batches and audit are those of a reader that takes one record at a time.
  *
  * Method: random tables with columns of all types, in chunks whose fields are mostly good and
  * sometimes empty, unreadable, quoted or too many; the file's columns are a shuffled superset of
@@ -168,14 +168,15 @@ static void check_value(const struct example *example, const struct record *reco
 
 /* The same when only so many bytes count: whatever a longer text has become, it is longer. */
 static void check_within(const struct example *example, const struct record *record,
-                         const struct column *values, uint32_t column, uint32_t row, uint32_t reach)
+                         const struct column *values, uint32_t column, uint32_t row,
+                         uint32_t prefix)
 {
     bool is_text = example->fields[column].type.kind == TYPE_TEXT;
-    if (!is_text || record_text(example, record, column).size <= reach) {
+    if (!is_text || record_text(example, record, column).size <= prefix) {
         check_value(example, record, values, column, row);
     } else {
         assert_false(column_is_null(values, row));
-        assert_true(values->texts[row].size > reach);
+        assert_true(values->texts[row].size > prefix);
     }
 }
 
@@ -348,14 +349,15 @@ static void check_batch(const struct example *example, struct chunk_scan *scan,
         uint32_t left = selection.count - first;
         uint32_t count = round == 2 || left < limit ? left : limit;
         bool is_whole = round == 2 || random_below(random, 3) == 0;
-        uint32_t reach = is_whole ? UINT32_MAX : random_below(random, 12);
+        uint32_t prefix = is_whole ? UINT32_MAX : random_below(random, 12);
         for (uint32_t column = 0; column < batch->column_count; column++) {
             bool is_text = example->fields[column].type.kind == TYPE_TEXT;
             if (is_text && !example->used[column]) continue;
             struct selection part = {rows + first, count};
-            assert_int_equal(chunk_scan_load(scan, column, part, reach, &err), STATUS_OK);
+            assert_int_equal(chunk_scan_materialize(scan, column, part, prefix, &err), STATUS_OK);
             for (uint32_t i = first; i < first + count; i++) {
-                check_within(example, &records[i], &batch->columns[column], column, rows[i], reach);
+                check_within(example, &records[i], &batch->columns[column], column, rows[i],
+                             prefix);
             }
         }
     }
@@ -369,17 +371,17 @@ static void check_count(struct drop_count actual, struct drop_count expected)
     if (expected.count > 0) assert_int_equal(actual.first_line, expected.first_line);
 }
 
-static void check_tally(const struct example *example, const struct chunk_tally *tally,
-                        const struct model *model)
+static void check_counters(const struct example *example,
+                           const struct chunk_counters *table_counters, const struct model *model)
 {
-    assert_int_equal(tally->record_count, model->record_count);
-    assert_int_equal(tally->kept_count, model->kept_count);
-    assert_int_equal(tally->line_count, csv_count_lines(example->bytes, example->size));
-    check_count(tally->wrong_fields, model->wrong_fields);
+    assert_int_equal(table_counters->record_count, model->record_count);
+    assert_int_equal(table_counters->kept_count, model->kept_count);
+    assert_int_equal(table_counters->line_count, csv_count_lines(example->bytes, example->size));
+    check_count(table_counters->wrong_fields, model->wrong_fields);
     for (uint32_t column = 0; column < example->table.schema.count; column++) {
-        check_count(tally->nulled[column], model->nulled[column]);
+        check_count(table_counters->nulled[column], model->nulled[column]);
         for (int reason = 0; reason < DROP_REASON_COUNT; reason++) {
-            check_count(tally->dropped[column][reason], model->dropped[column][reason]);
+            check_count(table_counters->dropped[column][reason], model->dropped[column][reason]);
         }
     }
 }
@@ -406,10 +408,10 @@ static void check_chunk(struct example *example, struct chunk_scan *scan, struct
     while (model_record(example, &model, &record)) {
         assert_false(model_keep(example, &model, &record));
     }
-    check_tally(example, chunk_scan_tally(scan), &model);
+    check_counters(example, chunk_scan_counters(scan), &model);
 }
 
-static void batches_and_books_are_those_of_the_model(void **state)
+static void batches_and_audit_are_those_of_the_model(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -578,7 +580,8 @@ static void a_scan_without_memory_fails_and_leaks_nothing(void **state)
         status result = chunk_scan_create(&example.table, example.used, 1000, &budget, &scan, &err);
         if (result == STATUS_OK) result = chunk_scan_begin(scan, &chunk, &err);
         if (result == STATUS_OK) result = chunk_scan_next(scan, &batch, &selection, &more, &err);
-        if (result == STATUS_OK) result = chunk_scan_load(scan, 1, selection, UINT32_MAX, &err);
+        if (result == STATUS_OK)
+            result = chunk_scan_materialize(scan, 1, selection, UINT32_MAX, &err);
         bool refused = memory_was_refused();
         memory_fail_never();
         chunk_scan_destroy(scan);
@@ -591,7 +594,7 @@ static void a_scan_without_memory_fails_and_leaks_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_and_books_are_those_of_the_model),
+        cmocka_unit_test(batches_and_audit_are_those_of_the_model),
         cmocka_unit_test(short_numbers_read_alike_everywhere),
         cmocka_unit_test(an_unclosed_quote_is_placed),
         cmocka_unit_test(a_field_beyond_the_limit_is_refused_if_somebody_looks),

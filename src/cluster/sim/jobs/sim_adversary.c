@@ -1,5 +1,5 @@
-/* sim_unknown.c - one misdeed after the other, drawn by chance. */
-#include "cluster/sim/jobs/sim_unknown.h"
+/* sim_adversary.c - one misdeed after the other, drawn by chance. */
+#include "cluster/sim/jobs/sim_adversary.h"
 
 #include <stdio.h>
 
@@ -33,7 +33,7 @@ enum misdeed {
     MISDEEDS
 };
 
-static const char own_job[] = "job-of-a-stranger";
+static const char own_job[] = "job-of-an-adversary";
 
 /* What a request was meant to be, for the answer. */
 struct note {
@@ -118,7 +118,7 @@ static void any_result(struct cluster *cluster, struct api_request *request)
     const struct scenario *scenario =
         &cluster->scenarios->items[world_below(world, cluster->scenarios->healthy_count)];
     request->query = scenario->plan->queries[0].name;
-    if (world_chance(world, 300)) request->query = TEXT_LITERAL(API_BOOKS);
+    if (world_chance(world, 300)) request->query = TEXT_LITERAL(API_AUDIT);
     request->number = any_number(world);
 }
 
@@ -129,7 +129,7 @@ static bool any_job(struct cluster *cluster, struct buf *body, struct api_reques
     struct error err;
     uint32_t chosen = world_below(&cluster->world, scenarios->healthy_count);
     if (job_request_encode(&scenarios->items[chosen].request, body, &err) != STATUS_OK) {
-        world_fail(&cluster->world, "a stranger's job can't be written: %s", err.text);
+        world_fail(&cluster->world, "an unknown sender's job can't be written: %s", err.text);
         return false;
     }
     request->body = (struct text){(const char *)body->bytes, (uint32_t)body->size};
@@ -161,16 +161,16 @@ static bool shows_key(struct world *world, enum misdeed misdeed)
     return !may_go_without || world_chance(world, 700);
 }
 
-static void commit(struct sim_stranger *stranger, enum misdeed misdeed, struct note note,
+static void commit(struct sim_adversary *adversary, enum misdeed misdeed, struct note note,
                    struct text job)
 {
-    struct cluster *cluster = stranger->cluster;
+    struct cluster *cluster = adversary->cluster;
     struct world *world = &cluster->world;
     struct scan_sent sent[SENT_MAX];
     struct buf body = {0};
     struct api_request request = {.kind = kinds[misdeed], .job = job};
     request.has_owner = shows_key(world, misdeed);
-    if (request.has_owner) request.owner_key = text_of(stranger->owner_key);
+    if (request.has_owner) request.owner_key = text_of(adversary->owner_key);
     bool is_made = true;
     switch (request.kind) {
     case API_PUT_CHUNK:
@@ -193,24 +193,24 @@ static void commit(struct sim_stranger *stranger, enum misdeed misdeed, struct n
     }
     uint32_t gateway = world_below(world, cluster->settings.gateway_count);
     if (is_made) {
-        sim_http_request(cluster, SIM_HTTP_STRANGER, gateway, note_pack(note), &request);
+        sim_http_request(cluster, SIM_HTTP_ADVERSARY, gateway, note_pack(note), &request);
     }
     buf_done(&body);
 }
 
 /* ---- one after the other ---- */
 
-static void act(struct sim_stranger *stranger)
+static void act(struct sim_adversary *adversary)
 {
-    struct cluster *cluster = stranger->cluster;
+    struct cluster *cluster = adversary->cluster;
     struct world *world = &cluster->world;
-    bool has_own = cluster->settings.stranger_works && world->now_ms < stranger->own_until_ms;
+    bool has_own = cluster->settings.adversary_works && world->now_ms < adversary->own_until_ms;
     enum misdeed misdeed = (enum misdeed)world_below(world, has_own ? MISDEEDS : OWN_JOB);
     struct note note = {.misdeed = misdeed};
     if (misdeed >= OWN_JOB) {
         /* Only while it is there can the rest be done to it. */
         if (world_chance(world, 300)) misdeed = note.misdeed = OWN_JOB;
-        commit(stranger, misdeed, note, text_of(own_job));
+        commit(adversary, misdeed, note, text_of(own_job));
         return;
     }
     note.client = world_below(world, cluster->settings.client_count);
@@ -219,41 +219,41 @@ static void act(struct sim_stranger *stranger)
     note.submission = client->submission;
     /* A name that nobody has is anybody's. */
     if (misdeed == JOB_OF_OTHERS && !rules_is_held(cluster, client)) return;
-    commit(stranger, misdeed, note, text_of(client->job));
+    commit(adversary, misdeed, note, text_of(client->job));
 }
 
 static void act_timer(void *context, uint64_t number)
 {
-    struct sim_stranger *stranger = context;
-    struct world *world = &stranger->cluster->world;
-    if (cluster_is_answered(stranger->cluster) || world->now_ms >= stranger->until_ms) return;
-    act(stranger);
-    world_after(world, world_between(world, 1, GAP_MS), act_timer, stranger, number);
+    struct sim_adversary *adversary = context;
+    struct world *world = &adversary->cluster->world;
+    if (cluster_is_answered(adversary->cluster) || world->now_ms >= adversary->until_ms) return;
+    act(adversary);
+    world_after(world, world_between(world, 1, GAP_MS), act_timer, adversary, number);
 }
 
-void sim_stranger_begin(struct cluster *cluster)
+void sim_adversary_begin(struct cluster *cluster)
 {
     struct world *world = &cluster->world;
-    struct sim_stranger *stranger = &cluster->stranger;
-    stranger->cluster = cluster;
-    stranger->own_until_ms = world_below(world, OWN_MS);
-    stranger->until_ms = cluster->settings.faults_end_ms + AFTER_MS;
-    (void)snprintf(stranger->owner_key, sizeof stranger->owner_key, "%016llx%016llx",
+    struct sim_adversary *adversary = &cluster->adversary;
+    adversary->cluster = cluster;
+    adversary->own_until_ms = world_below(world, OWN_MS);
+    adversary->until_ms = cluster->settings.faults_end_ms + AFTER_MS;
+    (void)snprintf(adversary->owner_key, sizeof adversary->owner_key, "%016llx%016llx",
                    (unsigned long long)random_u64(&world->random),
                    (unsigned long long)random_u64(&world->random)); /* Fits exactly. */
-    world_after(world, world_between(world, 1, GAP_MS), act_timer, stranger, 0);
+    world_after(world, world_between(world, 1, GAP_MS), act_timer, adversary, 0);
 }
 
 /* ---- answers ---- */
 
-void sim_stranger_reply(struct sim_stranger *stranger, uint64_t packed,
-                        const struct api_request *request, uint32_t code)
+void sim_adversary_reply(struct sim_adversary *adversary, uint64_t packed,
+                         const struct api_request *request, uint32_t code)
 {
-    struct cluster *cluster = stranger->cluster;
+    struct cluster *cluster = adversary->cluster;
     struct world *world = &cluster->world;
     struct note note = note_unpack(packed);
     bool is_sense = code / 100 == 2 || code / 100 == 4 || code == 503;
-    if (!is_sense) world_fail(world, "a stranger was answered with %u", code);
+    if (!is_sense) world_fail(world, "an unknown sender was answered with %u", code);
     if (note.misdeed >= OF_OTHERS || code / 100 != 2) return;
     struct sim_client *client = &cluster->clients[note.client];
     /* A job that has gone can be deleted, and seen to be cancelled; that none is removed that is
@@ -266,6 +266,6 @@ void sim_stranger_reply(struct sim_stranger *stranger, uint64_t packed,
     if (was_free && request->kind == API_PUT_JOB) return;
     bool is_same = client->submission == note.submission;
     if (!is_same || client->is_leaving || !rules_is_held(cluster, client)) return;
-    world_fail(world, "a stranger asked something of %s, and it was done: misdeed %d", client->job,
-               (int)note.misdeed);
+    world_fail(world, "an unknown sender asked something of %s, and it was done: misdeed %d",
+               client->job, (int)note.misdeed);
 }

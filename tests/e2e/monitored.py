@@ -1,6 +1,6 @@
-"""watched.py - clusters with monitors for tests, and hands to wish them ill.
+"""monitored.py - clusters with monitors for tests, and hands to wish them ill.
 
-    with Data() as data, Watched(data) as cluster:    `up`, until it is ready and has a leader
+    with Data() as data, Monitored(data) as cluster:    `up`, until it is ready and has a leader
         cluster.kill("w1", "m2")                      kill -9
         cluster.wait_back(before, "w1", "m2")         until the monitors see them up again
         cluster.view()                                how the monitors see the nodes
@@ -37,8 +37,8 @@ WORKERS = ["w1", "w2", "w3"]
 MONITORS = ["m1", "m2", "m3"]
 BACK_S = 40
 READY_S = 120
-BEAT_PERIOD_MAX_S = 2  # Of the cluster file.
-PATIENCE_S = 1
+HEARTBEAT_PERIOD_MAX_S = 2  # Of the cluster file.
+FAILURE_TIMEOUT_S = 1
 KILL_PERIOD_S = 1  # Of a storm.
 DRIVER_TIMEOUT_S = 4
 
@@ -47,7 +47,7 @@ ROLES = {"g": "gateway", "w": "worker", "m": "monitor", "b": "broker"}
 # --- The language of monitors. ---
 
 VERSION = 1
-BEAT, CHALLENGE, ELECTION, ORDER, VIEW, EVENTS, ASK = range(1, 8)
+HEARTBEAT, CHALLENGE, ELECTION, ORDER, VIEW, EVENTS, ASK = range(1, 8)
 ASK_VIEW, ASK_STOP = 0, 1
 STATES = ["unknown", "starting", "up", "suspected", "restarting", "broken", "stopped"]
 SEAL_BYTES = 16
@@ -201,7 +201,7 @@ LOG_FIELD = re.compile(r'(\w+)=("[^"]*"|\S+)')
 Line = collections.namedtuple("Line", "seconds writer event fields")
 
 
-class Watched:
+class Monitored:
     def __init__(self, data, broker="start", cluster=(), monitors=()):
         """`broker`: of whom, unless it is started here; `cluster`, `monitors`: more lines of those
         sections of the file, in which FOLDER stands for this cluster's folder."""
@@ -213,8 +213,8 @@ class Watched:
         self.nodes = [*(["broker"] if self.has_broker else []), *GATEWAYS, *WORKERS, *MONITORS]
         ports = free_ports(len(GATEWAYS) + len(MONITORS))
         self.ports = dict(zip(GATEWAYS + MONITORS, ports))
-        timing = {"beat_period": setting(0.1, BEAT_PERIOD_MAX_S), "patience": setting(PATIENCE_S),
-                  "hang_timeout": setting(5), "lease": setting(1),
+        timing = {"heartbeat_period": setting(0.1, HEARTBEAT_PERIOD_MAX_S), "failure_timeout": setting(FAILURE_TIMEOUT_S),
+                  "stall_timeout": setting(5), "lease": setting(1),
                   "start_timeout": setting(10)}
         timing.update(monitors)
         lines = ["[cluster]", f"name = {self.folder.name}", f"broker = {broker}", "data_dir = data",
@@ -277,7 +277,7 @@ class Watched:
     # Processes.
 
     def folder_of(self, node):
-        return self.home / ("broker/keeper" if node == "broker" else node)
+        return self.home / ("broker/supervisor" if node == "broker" else node)
 
     def pid(self, node):
         """None: it does not run."""
@@ -665,10 +665,10 @@ def lies(dice, key, nodes, count):
     right until a bit was turned or the end cut off."""
     late = 1 << 62
     term = struct.pack("<QI", late, 2)
-    beat = struct.pack("<BB", 1, 3) + term + struct.pack("<QQQQI", 1, 1, 0, 0, 0) + \
+    heartbeat = struct.pack("<BB", 1, 3) + term + struct.pack("<QQQQI", 1, 1, 0, 0, 0) + \
         struct.pack("<QI", 0, 0)
     fields = {
-        BEAT: [beat],  # It says that the node has stopped on purpose.
+        HEARTBEAT: [heartbeat],  # It says that the node has stopped on purpose.
         CHALLENGE: [struct.pack("<QQQ", late, 1, 1)],
         ELECTION: [bytes([kind]) + term + struct.pack("<QBQ", 1, 1, 0) for kind in range(6)],
         ORDER: [term + bytes([kind]) + struct.pack("<Q", late) for kind in range(2)],
@@ -738,7 +738,7 @@ START = """#!/bin/sh
 cd {folder} || exit 1
 if [ -e hang-$1 ]; then exec sleep 600; fi
 if [ -e fail-$1 ]; then echo "no host for $1" >&2; exit 3; fi
-setsid {program} node -c {folder}/cluster.ini -n $1 --leash {folder}/data >/dev/null 2>>nodes &
+setsid {program} node -c {folder}/cluster.ini -n $1 --exit-with-supervisor {folder}/data >/dev/null 2>>nodes &
 """
 KILL = """#!/bin/sh
 pid=$(cat {folder}/data/$1/pid) || exit 0
@@ -753,7 +753,7 @@ class World:
     def __enter__(self):
         self.stack = contextlib.ExitStack()
         self.data = self.stack.enter_context(Data())
-        self.cluster = self.stack.enter_context(Watched(self.data))
+        self.cluster = self.stack.enter_context(Monitored(self.data))
         self.second = None
         return self
 
@@ -763,7 +763,7 @@ class World:
 
     def commanded(self):
         if self.second is None:
-            second = Watched(
+            second = Monitored(
                 self.data, self.cluster.broker_uri(), {"node_timeout": setting(4)},
                 {"driver": "command", "driver_timeout": setting(DRIVER_TIMEOUT_S),
                  "start_command": "sh FOLDER/start %n", "kill_command": "sh FOLDER/kill %n"})
