@@ -78,7 +78,7 @@ def meson_options(root):
         constants.write_text(text)
     machine = ROOT / "tests" / "cross" / (cpu() + ".ini")
     return [f"--cross-file={constants}", f"--cross-file={machine}", "--buildtype=release",
-            "-Dtests=enabled"]
+            "-Dtests=enabled", "-Dfault_injection=true"]
 
 
 def wrapper(root):

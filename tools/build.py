@@ -14,14 +14,17 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # -O1 keeps sanitized tests quick without hiding the lines in their reports, for which -g1 is enough.
-CHECKED = ["-Doptimization=1", "-Ddebug=false", "-Dtests=enabled"]
+# Crash points and planted mistakes are in every flavour but the one that is installed.
+FAULTS = "-Dfault_injection=true"
+CHECKED = ["-Doptimization=1", "-Ddebug=false", "-Dtests=enabled", FAULTS]
 NO_RECOVERY = "-Dc_args=-g1 -fno-sanitize-recover=all"
 
 # flavour: (compiler, options of meson, what it is for)
 FLAVOURS = {
-    "release": ("gcc", ["--buildtype=release", "-Dtests=disabled"], "what users run: -O3"),
+    "release": ("gcc", ["--buildtype=release", "-Dtests=disabled", FAULTS],
+                "what users run: -O3, and crash points"),
     "install": ("gcc", ["--buildtype=release", "-Dtests=disabled"], "release, for a prefix"),
-    "debug": ("gcc", ["--buildtype=debug", "-Dtests=enabled"], "for a debugger: -O0 -g"),
+    "debug": ("gcc", ["--buildtype=debug", "-Dtests=enabled", FAULTS], "for a debugger: -O0 -g"),
     "asan": (
         "gcc",
         CHECKED + ["-Db_sanitize=address,undefined", NO_RECOVERY],

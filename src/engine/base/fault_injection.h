@@ -1,0 +1,21 @@
+/* fault_injection.h - what a build for tests and teaching can be told to do wrong.
+ *
+ * FAULT_INJECTION is 1 in what ./dev builds and 0 in what is installed; the build sets it. There, a
+ * mistake that a test plants is a condition that the compiler knows to be false: no code of it is
+ * left.
+ */
+#ifndef ENGINE_BASE_FAULT_INJECTION_H
+#define ENGINE_BASE_FAULT_INJECTION_H
+
+#ifndef FAULT_INJECTION
+#error "the build sets FAULT_INJECTION to 0 or 1"
+#endif
+
+/* Whether `mistake` is the one that was planted. */
+#if FAULT_INJECTION
+#define IS_PLANTED(planted, mistake) ((planted) == (mistake))
+#else
+#define IS_PLANTED(planted, mistake) false
+#endif
+
+#endif
