@@ -7,7 +7,8 @@
 
 Every node is a process of its own. What dies without having been killed by the test (at a crash
 point) is started again by a watcher. Every wait is bounded, by what timing.py makes of its seconds;
-what does not come in time is an AssertionError. Nothing outlives close(), nor the process group of the test.
+what does not come in time is an AssertionError. Nothing outlives close(), nor the process group of
+the test.
 """
 import contextlib
 import http.client
@@ -36,7 +37,7 @@ FULL = os.environ.get("TEST_FULL", "0") == "1"
 RABBIT = "/usr/lib/rabbitmq/bin/"
 WAIT_S = 60  # For whatever must come.
 POLL_S = 0.02
-RETRY_FOR_S = 60  # What `submit` does unless it is told.
+RETRY_FOR = ("--retry-for", f"{scaled(60):.0f}")  # As `submit` does by itself, but scaled.
 
 
 def poll(what, condition, seconds=WAIT_S):
@@ -263,7 +264,8 @@ class Broker:
 
     def ctl(self, *words):
         done = subprocess.run([RABBIT + "rabbitmqctl", "-q", "-n", self.node, *words],
-                              env=self.env(), capture_output=True, timeout=scaled(WAIT_S), text=True)
+                              env=self.env(), capture_output=True, timeout=scaled(WAIT_S),
+                              text=True)
         if done.returncode != 0:
             raise AssertionError(f"rabbitmqctl {words}: {done.stdout} {done.stderr}")
         return done.stdout
@@ -705,7 +707,7 @@ class Cluster:
         if "--format" not in words:
             words += ["--format", "json"]
         if "--retry-for" not in words:
-            words += ["--retry-for", round(scaled(RETRY_FOR_S))]
+            words += RETRY_FOR
         env = environment(MILLRACE_STATE_DIR=str(self.folder / "state"), **(env or {}))
         client = Client(self, words, self.client_count, env, pipe)
         self.clients.append(client)

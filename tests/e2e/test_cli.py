@@ -5,6 +5,7 @@ Method: every test makes its own small analysis and data in a temporary folder a
 program. MILLRACE is the binary, SOURCE_DIR the source tree. Prints TAP.
 """
 import csv
+import fcntl
 import http.server
 import io
 import json
@@ -17,9 +18,11 @@ import resource
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import traceback
@@ -483,13 +486,10 @@ def on_terminal(*words, env=None, columns=100):
     """Runs millrace with stdout and stderr on a terminal; gives what it showed."""
     pid, descriptor = pty.fork()
     if pid == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         os.environ.clear()
         os.environ.update(env or environment())
         os.execv(MILLRACE, [MILLRACE, *map(str, words)])
-    import fcntl
-    import struct
-    import termios
-    fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     shown = b""
     while True:
         ready, _, _ = select.select([descriptor], [], [], scaled(TIMEOUT_S))

@@ -18,7 +18,7 @@ import tempfile
 import time
 
 import engine
-from cluster import MILLRACE, Suite, poll, run, tail, without_history
+from cluster import MILLRACE, RETRY_FOR, Suite, poll, run, tail, without_history
 from timing import scaled, setting
 from monitored import HEARTBEAT_PERIOD_MAX_S
 from world import CHUNK, difference
@@ -67,7 +67,7 @@ class Client:
         self.container = f"client{number}"
         command = ["docker-compose", "-f", "clients.yml", "run", "--rm", "-T", "--name",
                    self.container, "client", "submit", "movies", "/data", "-g", ADDRESSES,
-                   "--format", "json", *CHUNK, *words]
+                   "--format", "json", *CHUNK, *RETRY_FOR, *words]
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
             self.process = subprocess.Popen(command, cwd=world.deploy, env=world.env, stdout=out,
                                             stderr=err, stdin=subprocess.DEVNULL)

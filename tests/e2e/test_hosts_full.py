@@ -18,8 +18,8 @@ import sys
 import tempfile
 
 import hosts
-from cluster import (MILLRACE, RABBIT, SOURCE_DIR, Amqp, Broker, Suite, environment, poll,
-                     run, tail, without_history)
+from cluster import (MILLRACE, RABBIT, RETRY_FOR, SOURCE_DIR, Amqp, Broker, Suite, environment,
+                     poll, run, tail, without_history)
 from hosts import Agent, Network, wait_until
 from timing import scaled, setting
 from monitored import HEARTBEAT_PERIOD_MAX_S
@@ -228,7 +228,7 @@ class World:
         with open(out, "wb") as out_file, open(err, "wb") as err_file:
             client = self.hosts[SPARE].spawn(
                 [MILLRACE, "submit", "movies", self.movies, "-g", self.gateways, "--format",
-                 "json", *CHUNK], stdout=out_file, stderr=err_file, env=self.client_env)
+                 "json", *CHUNK, *RETRY_FOR], stdout=out_file, stderr=err_file, env=self.client_env)
         try:
             poll("the job has begun", lambda: "job " in err.read_text() or
                  client.poll() is not None)

@@ -18,8 +18,8 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import (MILLRACE, WAIT_S, Proxy, Suite, environment, free_ports, is_alive, poll, run, tail,
-                     without_history)
+from cluster import (MILLRACE, RETRY_FOR, WAIT_S, Proxy, Suite, environment, free_ports, is_alive,
+                     poll, run, tail, without_history)
 from timing import scaled, setting
 from monitored import HEARTBEAT_PERIOD_MAX_S, READY_S
 from world import CHUNK, CHUNKS, RABBIT, difference
@@ -149,7 +149,7 @@ class World:
         proxy.at("PUT", CHUNKS, 20, act)
         done = subprocess.run(
             [MILLRACE, "submit", "movies", str(self.movies), "-g", f"http://127.0.0.1:{proxy.port}",
-             "--format", "json", *CHUNK], capture_output=True, text=True, timeout=scaled(120),
+             "--format", "json", *CHUNK, *RETRY_FOR], capture_output=True, text=True, timeout=scaled(120),
             env=environment(MILLRACE_STATE_DIR=str(self.folder / "state")))
         proxy.close()
         assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"

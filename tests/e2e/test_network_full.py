@@ -19,7 +19,8 @@ import tempfile
 import time
 
 import hosts
-from cluster import MILLRACE, RABBIT, Suite, environment, poll, run, tail, without_history
+from cluster import (MILLRACE, RABBIT, RETRY_FOR, Suite, environment, poll, run, tail,
+                     without_history)
 from hosts import Agent, Network, wait_until
 from timing import scaled, setting
 from monitored import HEARTBEAT_PERIOD_MAX_S
@@ -166,7 +167,7 @@ class World:
         with open(out, "wb") as out_file, open(err, "wb") as err_file:
             client = self.home.spawn(
                 [MILLRACE, "submit", "movies", self.movies, "-g", gateways, "--format", "json",
-                 *CHUNK], stdout=out_file, stderr=err_file,
+                 *CHUNK, *RETRY_FOR], stdout=out_file, stderr=err_file,
                 env=environment(MILLRACE_STATE_DIR=str(self.folder / "state")))
         try:
             poll("the job has begun", lambda: "job " in err.read_text() or

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 
-from cluster import MILLRACE, WAIT_S, Suite, poll
+from cluster import MILLRACE, RETRY_FOR, WAIT_S, Suite, poll
 from timing import scaled, setting
 
 suite = Suite()
@@ -140,8 +140,8 @@ class World:
         return direct + [pid for child in direct for pid in children(child)]
 
     def verify(self):
-        done = self.run("submit", "movies", self.folder / "movies", "-g", self.gateways, "--verify",
-                        "--format", "csv", seconds=120)
+        done = self.run("submit", "movies", self.folder / "movies", "-g", self.gateways, *RETRY_FOR,
+                        "--verify", "--format", "csv", seconds=120)
         assert "verified: equal to run" in done.stderr, done.stderr
 
     def state(self):
@@ -286,7 +286,8 @@ def _(world):
     assert expected.count(b"\n") > 500000
     with open(world.folder / "submit.err", "wb") as err:
         client = subprocess.Popen(
-            [MILLRACE, "submit", rows, data, "-g", world.gateways, "--format", "csv"],
+            [MILLRACE, "submit", rows, data, "-g", world.gateways, "--format", "csv",
+             *RETRY_FOR],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, env=world.env())
     reading = threading.Timer(scaled(60), client.kill)  # Whatever happens, the pipe ends.
     reading.start()

@@ -6,7 +6,10 @@
  */
 #include "unit/test.h"
 
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -203,6 +206,19 @@ static void who_waits_can_be_woken(void **state)
     datagram_socket_close(socket);
 }
 
+struct waiter {
+    struct datagram_socket *socket;
+    atomic_bool has_begun;
+};
+
+static void *begin_to_receive(void *context)
+{
+    struct waiter *waiter = context;
+    struct datagram_socket *socket = waiter->socket;
+    atomic_store(&waiter->has_begun, true);
+    return receive_long(socket);
+}
+
 static void closing_ends_a_wait(void **state)
 {
     (void)state;
@@ -211,9 +227,12 @@ static void closing_ends_a_wait(void **state)
         uint64_t begin_ms = clock_ms();
         pthread_t thread;
         void *got = socket;
-        assert_int_equal(pthread_create(&thread, NULL, receive_long, socket), 0);
-        struct timespec moment = {.tv_nsec = 20000000};
-        (void)nanosleep(&moment, NULL); /* The thread has long begun to wait. */
+        struct waiter waiter = {.socket = socket};
+        assert_int_equal(pthread_create(&thread, NULL, begin_to_receive, &waiter), 0);
+        while (!atomic_load(&waiter.has_begun)) {
+            (void)sched_yield(); /* Cannot fail. */
+        }
+        (void)poll(NULL, 0, (int)scaled_ms(20)); /* Now it waits. */
         datagram_socket_close(socket);
         assert_int_equal(pthread_join(thread, &got), 0);
         assert_null(got);
