@@ -279,7 +279,7 @@ static void put_uses(const struct plan *plan, const struct fold *fold, struct bu
                    TEXT_ARGS(plan->queries[i].name));
     }
     if (fold->is_build_side) {
-        buf_format(out, "%sside table", out->size > start ? ", " : "");
+        buf_format(out, "%sbuild side", out->size > start ? ", " : "");
         if (fold->side_keys > 0) {
             buf_put_string(out, fold->is_bloom ? ", a Bloom filter of " : " keyed by ");
             put_name_list(&fold->output, NULL, fold->side_keys, out);
