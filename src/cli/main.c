@@ -35,7 +35,7 @@ static void put_overview(struct buf *out)
                         "name\n"
                         "  MILLRACE_CLUSTER_CA     the CA file of a cluster whose gateways speak "
                         "https\n"
-                        "  MILLRACE_CLUSTER_TOKEN  what a cluster with a token wants to hear\n"
+                        "  MILLRACE_CLUSTER_TOKEN  bearer token for the cluster\n"
                         "  MILLRACE_STATE_DIR      where `submit` keeps journals of its jobs\n"
                         "  NO_COLOR                when set, no colours on terminals\n");
 }

@@ -69,7 +69,7 @@ static const struct option_spec chaos_options[CHAOS_OPTIONS] = {
                     0},
     [CHAOS_STOP] = {"stop", NULL, "stop them as SIGSTOP does, instead of killing", false, 0},
     [CHAOS_STOP_FOR] = {"stop-for", "S",
-                        "and let them go on after so many seconds; default: "
+                        "and let them continue after so many seconds; default: "
                         "longer than the monitors' failure_timeout",
                         false, 0},
     [CHAOS_VERIFY] = {"verify", NULL, "meanwhile answer ANALYSIS over DATA_DIR, and compare", false,
@@ -79,14 +79,14 @@ static const struct option_spec chaos_options[CHAOS_OPTIONS] = {
 static const struct command_spec chaos_spec = {
     .name = "chaos",
     .arguments = "-c FILE --kill NAMES|--count N|--all [--verify ANALYSIS DATA_DIR]",
-    .summary = "kill nodes of a cluster, and see whether anybody notices",
+    .summary = "kill nodes of a cluster, and check that it repairs itself",
     .about =
-        "Kills as kill -9 does, by the driver that the cluster file names, and tells when the\n"
-        "monitors have each node back. Never killed unless --kill has the very name: the broker,\n"
-        "and the last monitor that lives. With --verify a job runs meanwhile (every 2 seconds one\n"
-        "node, unless told otherwise) and its answer must be that of `run`. What happened is in\n"
-        "the job's timeline: `millrace jobs ID`. Exit code: 0 all are back, and the answer is\n"
-        "right; 1 not, or somebody named was always spared; 3 no monitor answers.",
+        "Kills as kill -9 does, through the driver that the cluster file names, and reports when\n"
+        "the monitors have restarted each node. The broker and the last living monitor are only\n"
+        "killed when --kill names them. With --verify a job runs meanwhile (one kill every 2\n"
+        "seconds by default), and its answer must be that of `run`; the timeline is in\n"
+        "`millrace jobs ID`. Exit code: 0 all nodes are back and the answer is right; 1 not, or a\n"
+        "named node was never killed; 3 no monitor answers.",
     .examples = "  millrace chaos -c cluster.ini --kill w2\n"
                 "  millrace chaos -c cluster.ini --count 2 --except 'g*' --every 5 --for 60\n"
                 "  millrace chaos -c cluster.ini --all\n"

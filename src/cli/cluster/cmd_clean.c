@@ -14,12 +14,12 @@ static const struct option_spec clean_options_given[CLEAN_OPTIONS] = {
 static const struct command_spec clean_spec = {
     .name = "clean",
     .arguments = "-c FILE",
-    .summary = "remove what a stopped cluster left behind",
+    .summary = "remove the files and queues of a stopped cluster",
     .about =
         "Removes jobs that nodes have on their disks, the folder of a private broker, and the\n"
         "cluster's queues on a broker that the file names. Logs stay. Refused while any node\n"
-        "on this host runs. Nobody needs this to start a cluster again: jobs of clients that\n"
-        "are gone are removed by their workers.",
+        "on this host runs. A cluster can be started again without it: workers remove the jobs\n"
+        "of clients that are gone.",
     .examples = "  millrace clean -c cluster.ini\n",
     .options = clean_options_given,
     .option_count = CLEAN_OPTIONS,

@@ -34,13 +34,13 @@ static const struct command_spec compose_spec = {
     .arguments = "-c FILE [--output DIR]",
     .summary = "write docker-compose files for a cluster, and for its clients",
     .about =
-        "Two files: system.yml has a container for every node, clients.yml one for whoever asks.\n"
-        "Each begins with the commands to use it by. With --output there are also cluster.ini as\n"
-        "the containers read it, the cluster's key, .env with what belongs to this host (which\n"
-        "stays if it is there), and the folder data. Monitors restart containers by the Engine's\n"
+        "Two files: system.yml has a container for every node, clients.yml one for clients. Each\n"
+        "begins with the commands to use it. With --output there are also cluster.ini as the\n"
+        "containers read it, the cluster's key, .env with the settings of this host (an existing\n"
+        "one is kept), and the folder data. Monitors restart containers through the Engine's\n"
         "socket. Works with docker-compose 1.27 and later, and docker compose.",
-    .examples = "  millrace compose -c cluster.ini --output deploy\n"
-                "  cd deploy && docker-compose -f system.yml up -d\n",
+    .examples = "  millrace compose -c cluster.ini --output boxes\n"
+                "  cd boxes && docker-compose -f system.yml up -d\n",
     .options = compose_options,
     .option_count = COMPOSE_OPTIONS,
 };

@@ -24,9 +24,9 @@ static const struct option_spec health_options[HEALTH_OPTIONS] = {
 static const struct command_spec health_spec = {
     .name = "health",
     .arguments = "[-c FILE] [-n NAME]",
-    .summary = "tell whether a node on this host is well",
+    .summary = "check that a node on this host runs",
     .about = "Exit code 0: the node runs, and a gateway has a broker too; 1: it does not. For the\n"
-             "health checks of containers and the like. Monitors don't need it.",
+             "health checks of containers. Monitors rely on heartbeats instead.",
     .examples = "  millrace health -c cluster.ini -n g1\n",
     .options = health_options,
     .option_count = HEALTH_OPTIONS,

@@ -23,12 +23,12 @@ static const struct option_spec jobs_options[JOBS_OPTIONS] = {
 static const struct command_spec jobs_spec = {
     .name = "jobs",
     .arguments = "[ID] -g URL[,URL]",
-    .summary = "list the jobs of a cluster, or tell about one",
-    .about = "Of one job also its timeline is told: what became of it, and what happened to the\n"
-             "cluster meanwhile; of one that has ended, for as long as its workers remember it.\n"
-             "A job is there from when it was accepted until its client has the answer. One whose\n"
-             "client is gone is removed when its lease is over. Exit code: 3 no gateway could be\n"
-             "reached.",
+    .summary = "list the jobs of a cluster, or show one",
+    .about =
+        "With an ID, also shows the job's timeline: its own events, and those of the cluster\n"
+        "meanwhile; also of a job that has ended, while its workers remember it. A job exists\n"
+        "from its acceptance until its client has the answer. A job whose client is gone is\n"
+        "removed when its lease ends. Exit code: 3 no gateway could be reached.",
     .examples = "  millrace jobs -g 127.0.0.1:7101\n"
                 "  millrace jobs monday -g 127.0.0.1:7101 --json\n",
     .options = jobs_options,
@@ -45,9 +45,9 @@ static const struct command_spec cancel_spec = {
     .name = "cancel",
     .arguments = "ID -g URL[,URL]",
     .summary = "remove a job from a cluster",
-    .about = "Its client is told that the job was cancelled. What `submit` keeps on this host for\n"
-             "going on with it is removed too, also when the cluster does not know the job any\n"
-             "more. Exit code: 3 no gateway could be reached.",
+    .about = "Its client is told that the job was cancelled. The client journal on this host is\n"
+             "removed too, also when the cluster does not know the job any more. Exit code: 3 no\n"
+             "gateway could be reached.",
     .examples = "  millrace cancel monday -g 127.0.0.1:7101\n",
     .options = cancel_options,
     .option_count = CANCEL_OPTIONS,

@@ -16,9 +16,9 @@ static const struct command_spec key_spec = {
     .arguments = "-c FILE",
     .summary = "make the key that a cluster's monitors and nodes share",
     .about =
-        "Prints the path of the key file; one that is there stays as it is. Only its owner may\n"
-        "read it. `millrace up` makes it by itself; where nodes run on several hosts, copy it\n"
-        "to each of them, as secretly as a password.",
+        "Prints the path of the key file; an existing key is kept. Only its owner may read it.\n"
+        "`millrace up` makes it by itself; where nodes run on several hosts, copy it to each of\n"
+        "them, as secretly as a password.",
     .examples = "  millrace key -c cluster.ini\n",
     .options = key_options,
     .option_count = KEY_OPTIONS,

@@ -32,18 +32,17 @@ enum {
 /* Monitors and brokers have no use for a broker: they take all but the last. */
 static const struct option_spec node_options_given[OPTIONS] = {
     [OPTION_CONFIG] = CLUSTER_FILE_OPTION_SPEC,
-    [OPTION_NAME] = {"name", "NAME", "which of the nodes in the file to be", false, 'n'},
+    [OPTION_NAME] = {"name", "NAME", "the name of the node in the file", false, 'n'},
     [OPTION_LOG_LEVEL] = LOG_LEVEL_OPTION_SPEC,
     [OPTION_EXIT_WITH_SUPERVISOR] = {"exit-with-supervisor", "DIR",
-                                     "end when nobody holds DIR/lock any more, as `up` does", false,
-                                     0},
+                                     "end when no process holds DIR/lock any more, as `up` does",
+                                     false, 0},
     [OPTION_BROKER] = {"broker", "URI", "amqp://user:password@host:port, instead of the file's",
                        false, 0},
 };
 
 #define NODE_ABOUT                                                                                 \
-    "Runs until SIGTERM or Ctrl-C: then what is in flight is finished, and the exit code is 0; "   \
-    "a\n"                                                                                          \
+    "Runs until SIGTERM or Ctrl-C: then it finishes what is in flight and exits with code 0; a\n"  \
     "second signal ends it at once. It may be killed at any time. The file is described in\n"      \
     "docs/reference/cluster-file.md. The node keeps its files in data_dir/NAME, among them log\n"  \
     "and pid. MILLRACE_CRASH in the environment arms crash points, for tests."
@@ -51,7 +50,7 @@ static const struct option_spec node_options_given[OPTIONS] = {
 static const struct command_spec gateway_spec = {
     .name = "gateway",
     .arguments = "-c FILE -n NAME",
-    .summary = "be one gateway of a cluster: clients talk to it",
+    .summary = "run a gateway node: clients talk to it",
     .about = NODE_ABOUT,
     .examples = "  millrace gateway -c cluster.ini -n g1\n",
     .options = node_options_given,
@@ -61,7 +60,7 @@ static const struct command_spec gateway_spec = {
 static const struct command_spec worker_spec = {
     .name = "worker",
     .arguments = "-c FILE -n NAME",
-    .summary = "be one worker of a cluster: it computes",
+    .summary = "run a worker node: it computes",
     .about = NODE_ABOUT,
     .examples = "  millrace worker -c cluster.ini -n w2\n",
     .options = node_options_given,
@@ -71,10 +70,11 @@ static const struct command_spec worker_spec = {
 static const struct command_spec monitor_spec = {
     .name = "monitor",
     .arguments = "-c FILE -n NAME",
-    .summary = "be one monitor of a cluster: it has nodes that died started again",
+    .summary = "run a monitor node: it restarts nodes that die or hang",
     .about =
-        "Hears every node of the cluster. The monitors choose a leader among themselves, who\n"
-        "has what is dead or hung started again by the driver that the file names.\n\n" NODE_ABOUT,
+        "Receives heartbeats from every node of the cluster. The monitors elect a leader among\n"
+        "themselves; it restarts dead and hung nodes through the driver that the file "
+        "names.\n\n" NODE_ABOUT,
     .examples = "  millrace monitor -c cluster.ini -n m1\n",
     .options = node_options_given,
     .option_count = OPTION_BROKER,
@@ -96,10 +96,11 @@ static const struct command_spec broker_spec = {
 static const struct command_spec node_spec = {
     .name = "node",
     .arguments = "-c FILE -n NAME",
-    .summary = "be the node of that name, whatever it is",
+    .summary = "run the node of that name, whatever its role",
     .about =
         "The file says whether NAME is a gateway, a worker or a monitor: one command line for\n"
-        "all, as supervisors like it. NAME may be `broker`, with `broker = start`.\n\n" NODE_ABOUT,
+        "all, for supervisors such as systemd. NAME may be `broker`, with `broker = "
+        "start`.\n\n" NODE_ABOUT,
     .examples = "  millrace node -c cluster.ini -n w2\n",
     .options = node_options_given,
     .option_count = OPTIONS,

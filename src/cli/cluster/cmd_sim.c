@@ -43,7 +43,7 @@ static const struct option_spec sim_options_given[SIM_OPTIONS] = {
 static const struct command_spec sim_spec = {
     .name = "sim",
     .arguments = "[--seeds A..B]",
-    .summary = "run simulated clusters under faults, and check what comes of it",
+    .summary = "run simulated clusters under faults, and check every promise",
     .about =
         "Each seed is a cluster of its own size, with clients that ask small questions while\n"
         "processes, disks, connections and the broker fail. The roles, messages and folds are\n"
@@ -54,10 +54,10 @@ static const struct command_spec sim_spec = {
         "kind, with a budget of chunks sent again).\n"
         "Mutations: applies-twice, counts-wrong, forgets-end, ignores-sent, uses-half-copy,\n"
         "holds-chunk, has-no-lease, never-doubles, sends-one-barrier.\n\n"
-        "With --monitors, each seed is some monitors and nodes that crash, hang, stand still and\n"
+        "With --monitors, each seed is some monitors and nodes that crash, hang, pause and\n"
         "lose each other, with clocks of their own, drivers that fail, and recorded and forged\n"
-        "datagrams. Never two leaders, no order obeyed that is not meant, nobody restarted who\n"
-        "is well; and soon after the last fault everybody is back.\n"
+        "datagrams. There are never two leaders, no node obeys an order that is not for it, no\n"
+        "healthy node is restarted, and soon after the last fault all nodes are back.\n"
         "Mutations: no-lease, votes-at-once, no-term, obeys-any, orders-any.",
     .examples = "  millrace sim --seeds 1..2000\n"
                 "  millrace sim --seeds 17 --trace\n"

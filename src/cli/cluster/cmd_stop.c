@@ -37,13 +37,12 @@ static const struct option_spec stop_options[STOP_OPTIONS] = {
 static const struct command_spec stop_spec = {
     .name = "stop",
     .arguments = "-c FILE NODE...",
-    .summary = "stop nodes of a cluster, and have them stay so",
+    .summary = "stop nodes of a cluster for good",
     .about =
-        "NODE is a name, or a pattern such as 'w*'. A node finishes what it has in flight; jobs "
-        "that\n"
-        "need it wait until it is back, at most node_timeout. The monitors don't start it again;\n"
-        "whoever starts it by hand makes it one that is wanted. Without monitors only nodes on\n"
-        "this host can be stopped. Exit code: 1 it did not stop in time, 3 no monitor answers.",
+        "NODE is a name, or a pattern such as 'w*'. A node finishes what it has in flight. Jobs\n"
+        "that need it wait until it is back, at most node_timeout. The monitors don't start it\n"
+        "again; start it by hand. Without monitors only nodes on this host can be stopped. Exit\n"
+        "code: 1 it did not stop in time, 3 no monitor answers.",
     .examples = "  millrace stop -c cluster.ini w2\n"
                 "  millrace worker -c cluster.ini -n w2     (starts it again)\n",
     .options = stop_options,

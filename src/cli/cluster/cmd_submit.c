@@ -38,7 +38,7 @@ static const struct option_spec submit_options[SUBMIT_OPTIONS] = {
     ANSWER_OPTION_SPECS,
     [SUBMIT_GATEWAY] = GATEWAYS_OPTION_SPEC,
     [SUBMIT_CA] = GATEWAYS_CA_OPTION_SPEC,
-    [SUBMIT_JOB] = {"job", "ID", "go on with this job, or begin it under this id", false, 0},
+    [SUBMIT_JOB] = {"job", "ID", "resume this job, or begin it under this id", false, 0},
     [SUBMIT_RETRY_FOR] = {"retry-for", "S",
                           "give up when no gateway answers for so many seconds; default: 60", false,
                           0},
@@ -55,8 +55,9 @@ static const struct command_spec submit_spec = {
     .about =
         "Sends the files of DATA_DIR through a gateway and prints the answers, as `run` does. Any\n"
         "node of the cluster may be killed meanwhile; gateways are tried in turn. Ctrl-C cancels\n"
-        "the job. A client that was killed, or found no gateway, goes on with --job ID: what was\n"
-        "sent is not sent again. Where the cluster needs a token, the environment variable\n"
+        "the job. A client that was killed, or found no gateway, resumes with --job ID; chunks "
+        "that\n"
+        "were sent are not sent again. Where the cluster needs a token, the environment variable\n"
         "MILLRACE_CLUSTER_TOKEN holds it, and MILLRACE_CLUSTER_CA the file for --ca. Exit code: 0\n"
         "answered, 1 the job failed, 2 wrong usage, 3 no gateway could be reached.",
     .examples = "  millrace submit movies data/movies -g 127.0.0.1:7101,127.0.0.1:7102\n"
