@@ -8,11 +8,10 @@
 
 #include <pthread.h>
 
-#include "engine/base/random.h"
+#include "engine/base/array.h"
 #include "engine/exec/fold/fold.h"
 #include "engine/exec/pipeline.h"
-#include "engine/local/audit.h"
-#include "engine/local/local.h"
+#include "engine/local/job.h"
 
 /* Rows of one unordered query, handed out in source order while the job is still running. */
 struct stream_out {
@@ -20,9 +19,7 @@ struct stream_out {
     uint32_t query;
     uint64_t next_number;
     struct arena arena;
-    struct stored_batch *pending; /* Came before their turn. */
-    size_t pending_count;
-    size_t pending_capacity;
+    ARRAY_OF(struct stored_batch) pending; /* Came before their turn. */
 };
 
 /* A fold while the plan is carried out. */
@@ -37,34 +34,42 @@ struct fold_run {
     bool finished;
 };
 
-struct waiting_batch {
+/* A batch on its way to one shard. */
+struct exchange_batch {
     const struct pipeline *pipeline;
     uint32_t shard;
     struct batch_identity identity;
-    struct buf bytes;
-};
-
-/* Only for tests that shuffle: everything waits here. */
-struct waiting_room {
-    pthread_mutex_t lock;
-    struct waiting_batch *batches;
-    size_t count;
-    size_t capacity;
+    struct buf bytes; /* Borrowed; moved to the fold, if that keeps them. */
 };
 
 struct exchanges {
     struct fold_run *folds;
+    uint32_t fold_count;
     struct budget *budget;
-    const struct local_options *options;
-    struct waiting_room waiting;
+    struct exchange_fault *fault; /* Borrowed; NULL: none. */
 };
 
-/* Takes the bytes of one shard's output and applies them; `sent` is the producer's end. */
+/* What a test does to batches between their two counts, where FAULT_INJECTION is on: a network can
+ * lose, double, alter or reorder them, the way through memory cannot. */
+struct exchange_fault {
+    /* In place of exchange_apply; `sent` counts the batch already. */
+    status (*carry)(struct exchange_fault *fault, struct exchanges *exchanges,
+                    struct exchange_batch *batch, uint64_t row_count, struct exchange_count *sent,
+                    struct error *err);
+    /* Applies the batches that were held back. */
+    status (*release)(struct exchange_fault *fault, struct exchanges *exchanges, struct error *err);
+};
+
+/* Counts the bytes of one shard's output at the producer's end, `sent`, and applies them. */
 MUST_USE status exchange_deliver(struct exchanges *exchanges, const struct pipeline *pipeline,
                                  uint32_t shard, struct batch_identity identity,
                                  struct pipeline_output *output, struct exchange_count *sent,
                                  struct error *err);
-/* Applies what waits, in the order the seed gives. */
+/* The receiving end: counts the batch and applies it to its shard. */
+MUST_USE status exchange_apply(struct exchanges *exchanges, struct exchange_batch *batch,
+                               struct error *err);
+
+/* Called when all producers of a fold are done, before it is finished. */
 MUST_USE status exchange_release(struct exchanges *exchanges, struct error *err);
 
 #endif

@@ -163,11 +163,11 @@ status local_run_check(struct local_run *run, const struct fold *fold, struct er
     struct audit_source source = audit_source(run);
     add_applied(run, fold);
     TRY(audit_check_fold(&source, fold, err));
-    if (stream == NULL || stream->pending_count == 0) return STATUS_OK;
+    if (stream == NULL || stream->pending.count == 0) return STATUS_OK;
     return error_set(err, STATUS_INTERNAL,
                      "the counts do not reconcile: query %.*s: %zu batches wait for one that never "
                      "came; the rows printed are void, please report this",
-                     TEXT_ARGS(fold->queries), stream->pending_count);
+                     TEXT_ARGS(fold->queries), stream->pending.count);
 }
 
 static status check_balance(struct local_run *run, struct error *err)
@@ -259,9 +259,10 @@ static status local_run_init(struct local_run *run, struct error *err)
                                       .sentiment = run->options.sentiment,
                                       .stopped = &run->stopped,
                                       .cancelled = run->options.cancelled};
-    run->exchanges.folds = run->folds;
-    run->exchanges.budget = run->options.budget;
-    run->exchanges.options = &run->options;
+    run->exchanges = (struct exchanges){.folds = run->folds,
+                                        .fold_count = plan->fold_count,
+                                        .budget = run->options.budget,
+                                        .fault = run->options.fault};
     for (uint32_t i = 0; i < plan->table_count; i++) {
         run->chunk_lines[i] =
             arena_array(&run->arena, uint32_t, run->options.files[i].chunk_count + 1);
@@ -294,7 +295,6 @@ status local_run_create(const struct local_options *options, struct local_run **
         run->options.shard_count = SHARD_COUNT;
     }
     pthread_mutex_init(&run->lock, NULL);
-    pthread_mutex_init(&run->exchanges.waiting.lock, NULL);
     arena_init(&run->arena, options->budget);
     status result = local_run_init(run, err);
     if (result != STATUS_OK) {
@@ -353,18 +353,11 @@ void local_run_destroy(struct local_run *run)
             pthread_mutex_destroy(&fold_run->locks[shard]);
         }
     }
-    struct waiting_room *room = &run->exchanges.waiting;
-    for (size_t i = 0; i < room->count; i++) {
-        buf_done(&room->batches[i].bytes);
+    for (size_t i = 0; i < run->stream.pending.count; i++) {
+        buf_done(&run->stream.pending.items[i].bytes);
     }
-    memory_free(run->options.budget, room->batches, room->capacity * sizeof *room->batches);
-    for (size_t i = 0; i < run->stream.pending_count; i++) {
-        buf_done(&run->stream.pending[i].bytes);
-    }
-    memory_free(run->options.budget, run->stream.pending,
-                run->stream.pending_capacity * sizeof *run->stream.pending);
+    array_done(&run->stream.pending, run->options.budget);
     arena_done(&run->stream.arena);
-    pthread_mutex_destroy(&room->lock);
     pthread_mutex_destroy(&run->lock);
     arena_done(&run->arena);
     memory_free(NULL, run, sizeof *run);

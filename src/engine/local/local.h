@@ -19,11 +19,9 @@
 #include "engine/local/table_files.h"
 #include "engine/plan/plan.h"
 
+struct exchange_fault;
 struct local_run;
 struct spill_store;
-
-/* What a test does to a batch on its way. */
-enum tamper { TAMPER_NONE, TAMPER_LOSE, TAMPER_DOUBLE, TAMPER_ALTER, TAMPER_FORGET };
 
 struct local_options {
     const struct plan *plan;
@@ -35,12 +33,8 @@ struct local_options {
     uint32_t field_limit;
     const struct sentiment_model *sentiment; /* NULL: the one in the program. */
     struct budget *budget;
-    struct spill_store *store; /* Where folds go on when the budget is short; NULL: nowhere. */
-    /* For tests; NULL otherwise. Called for every batch between its two ends. */
-    enum tamper (*tamper)(uint32_t pipeline, uint32_t shard, uint64_t number);
-    /* For tests: batches wait until their producers are done and are then applied in an order made
-     * from this seed; 0: as they come. Results must not change. */
-    uint64_t shuffle_seed;
+    struct spill_store *store;    /* Where folds spill when the budget is short; NULL: nowhere. */
+    struct exchange_fault *fault; /* For tests (exchange.h); NULL: none. */
 };
 
 MUST_USE status local_run_create(const struct local_options *options, struct local_run **out_run,
@@ -55,8 +49,7 @@ MUST_USE status local_run_audit(struct local_run *run, struct arena *arena, stru
                                 struct error *err);
 void local_run_destroy(struct local_run *run);
 
-/* job_run with what only tests ask for: events, shard_count, tamper and shuffle_seed are taken from
- * `extra`, the rest from the job. */
+/* job_run with events, shard_count and fault from `extra`, the rest from the job. */
 MUST_USE status job_run_with(struct job *job, const struct local_options *extra, struct error *err);
 
 #endif

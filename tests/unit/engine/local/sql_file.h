@@ -15,8 +15,8 @@
  *
  * A line that is a single point stands for an empty line.
  */
-#ifndef UNIT_NODE_SQL_FILE_H
-#define UNIT_NODE_SQL_FILE_H
+#ifndef UNIT_ENGINE_LOCAL_SQL_FILE_H
+#define UNIT_ENGINE_LOCAL_SQL_FILE_H
 
 #include "engine/base/buf.h"
 #include "engine/base/text.h"

@@ -8,7 +8,7 @@
  */
 #include "unit/test.h"
 
-#include "unit/cluster/supervise/docker_engine.h"
+#include "unit/engine/local/engine_case.h"
 
 enum { EVERY_ONE_BELOW = 2000, LATER_STEP = 7, THREADED_STEP = 23, LEAST_LIMIT_BYTES = 24 << 10 };
 
@@ -67,7 +67,7 @@ static const struct sample samples[] = {
 
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 
-static void sample_open(struct engine *engine, const struct sample *sample)
+static void sample_open(struct engine_case *engine, const struct sample *sample)
 {
     const char *source = getenv("SOURCE_DIR");
     char folder[ENGINE_PATH_SIZE];
@@ -83,7 +83,7 @@ static void sample_open(struct engine *engine, const struct sample *sample)
     }
 }
 
-static void sample_close(struct engine *engine)
+static void sample_close(struct engine_case *engine)
 {
     engine_empty(engine->data);
     engine_require(rmdir(engine->data) == 0, engine->data);
@@ -104,7 +104,7 @@ static void assert_same_rows(const struct engine_result *expected,
 
 static void sweep(const struct sample *sample, uint32_t threads)
 {
-    struct engine engine;
+    struct engine_case engine;
     struct engine_options options = {.threads = threads, .chunk_bytes = 200};
     struct engine_result expected;
     sample_open(&engine, sample);
@@ -156,7 +156,7 @@ static void the_memory_limit_says_where_it_was_reached(void **state)
 {
     (void)state;
     for (int i = 0; i < SAMPLES; i++) {
-        struct engine engine;
+        struct engine_case engine;
         struct engine_result expected;
         struct engine_options options = {.threads = 1, .chunk_bytes = 200};
         bool passed = false;

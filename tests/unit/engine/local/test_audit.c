@@ -1,4 +1,4 @@
-/* test_audit.c - the audit tell what happened, and without balanced audit there is no answer.
+/* test_audit.c - the audit tells what happened, and without balanced counts there is no answer.
  *
  * Method: a hand-made example whose records, drops and rows can be counted by reading it; then
  * every single batch that travels is lost, doubled or altered, one run each, and each of these runs
@@ -10,7 +10,7 @@
 
 #include "engine/local/audit.h"
 #include "engine/local/table_files.h"
-#include "unit/cluster/supervise/docker_engine.h"
+#include "unit/engine/local/engine_case.h"
 
 static const char tables_sql[] =
     "CREATE TABLE sales (id INT NOT NULL, shop TEXT NOT NULL, amount INT, note TEXT)\n"
@@ -48,7 +48,7 @@ static const char tables_audit[] = "table sales: 2 files, 153 bytes, 13 records,
                                    "  dropped shop: empty: 2, first sales1.csv:4\n"
                                    "  nulled amount: not an INT: 2, first sales1.csv:5\n";
 
-static void example_open(struct engine *engine)
+static void example_open(struct engine_case *engine)
 {
     engine_open(engine);
     engine_write_string(engine->analysis, "tables.sql", tables_sql);
@@ -78,7 +78,7 @@ static void counts_are_those_of_the_example(void **state)
 {
     (void)state;
     static const uint32_t chunk_sizes[] = {1, 7, 64, 1 << 20};
-    struct engine engine;
+    struct engine_case engine;
     example_open(&engine);
     for (size_t i = 0; i < sizeof chunk_sizes / sizeof chunk_sizes[0]; i++) {
         struct engine_options options = {.threads = 1 + (uint32_t)i, .chunk_bytes = chunk_sizes[i]};
@@ -98,7 +98,7 @@ static void counts_are_those_of_the_example(void **state)
 static void stages_count_rows_in_and_out(void **state)
 {
     (void)state;
-    struct engine engine;
+    struct engine_case engine;
     struct job_options job_options = {.analysis_dir = engine.analysis,
                                       .data_dir = engine.data,
                                       .thread_count = 2,
@@ -151,7 +151,7 @@ static void drops_do_not_depend_on_the_queries_that_run(void **state)
 {
     (void)state;
     static const char *const names[] = {"q1", "q2", "q3"};
-    struct engine engine;
+    struct engine_case engine;
     example_open(&engine);
     /* One that reads no column at all. */
     engine_write_string(engine.analysis, "q4.sql", "SELECT count(*) AS n FROM sales");
@@ -175,29 +175,85 @@ static void drops_do_not_depend_on_the_queries_that_run(void **state)
 
 /* ---- batches on their way ---- */
 
-static atomic_uint_fast64_t seen_batches;
-static uint64_t wanted_batch;
-static enum tamper wanted_tamper;
+enum tamper { TAMPER_LOSE, TAMPER_DOUBLE, TAMPER_ALTER, TAMPER_FORGET };
 
-static enum tamper tamper_one(uint32_t pipeline, uint32_t shard, uint64_t number)
+/* Does one thing to one batch of a run. */
+struct tampering {
+    struct exchange_fault fault; /* First: pointers to it are pointers to this. */
+    enum tamper tamper;
+    uint64_t wanted_batch;
+    atomic_uint_fast64_t seen_batches;
+};
+
+static status apply_copy(struct exchanges *exchanges, const struct exchange_batch *batch,
+                         struct error *err)
 {
-    (void)pipeline, (void)shard, (void)number;
-    uint64_t batch = atomic_fetch_add(&seen_batches, 1);
-    return batch == wanted_batch ? wanted_tamper : TAMPER_NONE;
+    struct exchange_batch copy = *batch;
+    copy.bytes = (struct buf){.budget = batch->bytes.budget};
+    buf_put(&copy.bytes, batch->bytes.bytes, batch->bytes.size);
+    status result = exchange_apply(exchanges, &copy, err);
+    buf_done(&copy.bytes);
+    return result;
+}
+
+/* As if the producer had not made the batch. */
+static void forget(const struct exchange_batch *batch, uint64_t row_count,
+                   struct exchange_count *sent)
+{
+    struct exchange_count one = {0};
+    exchange_count_add(&one,
+                       (struct batch_place){.producer = batch->identity.producer,
+                                            .shard = batch->shard,
+                                            .number = batch->identity.number},
+                       row_count, engine_text(&batch->bytes));
+    sent->batch_count -= one.batch_count;
+    sent->row_count -= one.row_count;
+    sent->hash_sum -= one.hash_sum;
+}
+
+static status tamper_one(struct exchange_fault *fault, struct exchanges *exchanges,
+                         struct exchange_batch *batch, uint64_t row_count,
+                         struct exchange_count *sent, struct error *err)
+{
+    struct tampering *tampering = (struct tampering *)fault;
+    if (atomic_fetch_add(&tampering->seen_batches, 1) == tampering->wanted_batch) {
+        switch (tampering->tamper) {
+        case TAMPER_LOSE:
+            return STATUS_OK;
+        case TAMPER_FORGET:
+            forget(batch, row_count, sent);
+            return STATUS_OK;
+        case TAMPER_DOUBLE:
+            TRY(apply_copy(exchanges, batch, err));
+            break;
+        case TAMPER_ALTER:
+            /* The last byte of a value, not of the frame: it still decodes. */
+            batch->bytes.bytes[batch->bytes.size - 8] ^= 1;
+            break;
+        }
+    }
+    return exchange_apply(exchanges, batch, err);
+}
+
+static status release_nothing(struct exchange_fault *fault, struct exchanges *exchanges,
+                              struct error *err)
+{
+    (void)fault, (void)exchanges, (void)err; /* No batch waits. */
+    return STATUS_OK;
 }
 
 /* False: there were not so many batches. */
-static bool disturb(const struct engine *engine, uint64_t batch, enum tamper tamper,
+static bool disturb(const struct engine_case *engine, uint64_t batch, enum tamper tamper,
                     uint32_t threads)
 {
+    struct tampering tampering = {.fault = {.carry = tamper_one, .release = release_nothing},
+                                  .tamper = tamper,
+                                  .wanted_batch = batch};
     struct engine_options options = {
-        .threads = threads, .chunk_bytes = 40, .shard_count = 2, .tamper = tamper_one};
+        .threads = threads, .chunk_bytes = 40, .shard_count = 2, .fault = &tampering.fault};
     struct engine_result result;
-    wanted_batch = batch;
-    wanted_tamper = tamper;
-    atomic_store(&seen_batches, 0);
     engine_run(engine, &options, &result);
-    bool was_disturbed = atomic_load(&seen_batches) > batch;
+    bool was_disturbed = atomic_load(&tampering.seen_batches) > batch;
     if (was_disturbed) {
         /* Altered bytes may not even decode. */
         if (tamper != TAMPER_ALTER || result.code != STATUS_CORRUPT) {
@@ -217,7 +273,7 @@ static bool disturb(const struct engine *engine, uint64_t batch, enum tamper tam
 
 static void check_tamper(enum tamper tamper)
 {
-    struct engine engine;
+    struct engine_case engine;
     uint64_t batch = 0;
     example_open(&engine);
     while (disturb(&engine, batch, tamper, 1 + (uint32_t)(batch % 3))) {
@@ -251,47 +307,69 @@ static void every_altered_batch_is_noticed(void **state)
     check_tamper(TAMPER_ALTER);
 }
 
-/* Of a cluster: what a client fetched, and what those who made it say of it in the end. */
+/* Counters and files of the example, whose files hold nothing but headers. */
+struct empty_job {
+    struct engine_case engine;
+    struct job *job;
+    struct arena arena;
+    struct counters counters;
+    struct audit_source source;
+};
+
+static void empty_job_open(struct empty_job *empty)
+{
+    struct error err;
+    *empty = (struct empty_job){0};
+    example_open(&empty->engine);
+    engine_write_string(empty->engine.data, "sales1.csv", "id,shop,amount,note\n");
+    engine_write_string(empty->engine.data, "sales2.csv", "id,shop,amount,note\n");
+    engine_write_string(empty->engine.data, "shops.csv", "shop,city\n");
+    struct job_options options = {.analysis_dir = empty->engine.analysis,
+                                  .data_dir = empty->engine.data};
+    assert_int_equal(job_open(&options, &empty->job, &err), STATUS_OK);
+    const struct plan *plan = job_plan(empty->job);
+    assert_true(counters_init(&empty->counters, plan, &empty->arena));
+    empty->source = (struct audit_source){
+        .plan = plan,
+        .counters = &empty->counters,
+        .files = job_files(empty->job),
+        .shard_counts = arena_array(&empty->arena, uint32_t, plan->fold_count + 1)};
+    assert_non_null(empty->source.shard_counts);
+    assert_int_equal(audit_check(&empty->source, &err), STATUS_OK);
+}
+
+static void empty_job_close(struct empty_job *empty)
+{
+    arena_done(&empty->arena);
+    job_close(empty->job);
+    engine_close(&empty->engine);
+}
+
+/* In a cluster, a client's count of what it fetched meets the workers' count of what they made. */
 static void an_answer_that_is_not_the_one_that_was_made_is_noticed(void **state)
 {
     (void)state;
-    struct engine engine;
-    struct job *job;
-    struct arena arena = {0};
-    struct counters counters;
+    struct empty_job empty;
     struct error err;
-    example_open(&engine);
-    struct job_options options = {.analysis_dir = engine.analysis, .data_dir = engine.data};
-    engine_write_string(engine.data, "sales1.csv", "id,shop,amount,note\n");
-    engine_write_string(engine.data, "sales2.csv", "id,shop,amount,note\n");
-    engine_write_string(engine.data, "shops.csv", "shop,city\n");
-    assert_int_equal(job_open(&options, &job, &err), STATUS_OK);
-    const struct plan *plan = job_plan(job);
-    assert_true(counters_init(&counters, plan, &arena));
-    uint32_t *shard_counts = arena_array(&arena, uint32_t, plan->fold_count + 1);
-    assert_non_null(shard_counts);
-    struct audit_source source = {
-        .plan = plan, .counters = &counters, .files = job_files(job), .shard_counts = shard_counts};
-    assert_int_equal(audit_check(&source, &err), STATUS_OK);
+    struct counters *counters = &empty.counters;
+    empty_job_open(&empty);
     struct buf first = {.bytes = (unsigned char *)"first", .size = 5};
     struct buf second = {.bytes = (unsigned char *)"other", .size = 5};
-    for (uint32_t query = 0; query < plan->query_count; query++) {
-        exchange_count_add_answer(&counters.given[query], 0, &first);
-        exchange_count_add_answer(&counters.given[query], 1, &second);
-        assert_int_equal(audit_check(&source, &err), STATUS_INTERNAL);
+    for (uint32_t query = 0; query < empty.source.plan->query_count; query++) {
+        exchange_count_add_answer(&counters->given[query], 0, &first);
+        exchange_count_add_answer(&counters->given[query], 1, &second);
+        assert_int_equal(audit_check(&empty.source, &err), STATUS_INTERNAL);
         assert_non_null(strstr(err.text, "is not the one that was made"));
-        exchange_count_add_answer(&counters.taken[query], 0,
-                                  &second); /* Each at the other's place. */
-        exchange_count_add_answer(&counters.taken[query], 1, &first);
-        assert_int_equal(audit_check(&source, &err), STATUS_INTERNAL);
-        counters.taken[query] = (struct exchange_count){0};
-        exchange_count_add_answer(&counters.taken[query], 1, &second);
-        exchange_count_add_answer(&counters.taken[query], 0, &first);
-        assert_int_equal(audit_check(&source, &err), STATUS_OK);
+        /* Each at the other's place. */
+        exchange_count_add_answer(&counters->taken[query], 0, &second);
+        exchange_count_add_answer(&counters->taken[query], 1, &first);
+        assert_int_equal(audit_check(&empty.source, &err), STATUS_INTERNAL);
+        counters->taken[query] = (struct exchange_count){0};
+        exchange_count_add_answer(&counters->taken[query], 1, &second);
+        exchange_count_add_answer(&counters->taken[query], 0, &first);
+        assert_int_equal(audit_check(&empty.source, &err), STATUS_OK);
     }
-    arena_done(&arena);
-    job_close(job);
-    engine_close(&engine);
+    empty_job_close(&empty);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 #include "unit/test.h"
 
 #include "engine/base/random.h"
-#include "unit/cluster/supervise/docker_engine.h"
+#include "unit/engine/local/engine_case.h"
 
 /* ThreadSanitizer is several times slower than the others. */
 #ifdef __SANITIZE_THREAD__
@@ -107,7 +107,7 @@ static void put_b(struct random *random, struct buf *out)
     if (!one_in(random, 6)) buf_format(out, "%d", (int)below(random, 200) - 100);
 }
 
-static void write_table(const struct engine *engine, struct random *random, char table)
+static void write_table(const struct engine_case *engine, struct random *random, char table)
 {
     uint32_t file_count = 1 + below(random, 3);
     uint32_t most = one_in(random, 4) ? 3 : ROWS_MAX;
@@ -328,7 +328,7 @@ static bool results_agree(const struct engine_result *expected, const struct eng
     return agree && texts_agree("audit", &expected->audit, &found->audit);
 }
 
-static bool variant_agrees(const struct engine *engine, struct random *random, uint32_t number,
+static bool variant_agrees(const struct engine_case *engine, struct random *random, uint32_t number,
                            const struct engine_result *expected)
 {
     static const uint32_t threads[] = {1, 2, 3, 8};
@@ -353,7 +353,7 @@ static bool variant_agrees(const struct engine *engine, struct random *random, u
 
 /* Joins whose sides are not copied give the same rows, in the same order; with a limit that is not
  * quite as small, those that find no partner are sifted. */
-static bool sharded_agrees(const struct engine *engine, const struct engine_result *expected,
+static bool sharded_agrees(const struct engine_case *engine, const struct engine_result *expected,
                            uint64_t broadcast_limit)
 {
     struct engine_options options = {
@@ -368,7 +368,7 @@ static bool sharded_agrees(const struct engine *engine, const struct engine_resu
     return agree;
 }
 
-static bool alone_agrees(const struct engine *engine, const struct engine_result *expected)
+static bool alone_agrees(const struct engine_case *engine, const struct engine_result *expected)
 {
     const struct text name = TEXT_LITERAL("q2");
     struct engine_options options = {
@@ -384,7 +384,7 @@ static bool alone_agrees(const struct engine *engine, const struct engine_result
 static void check_seed(uint64_t seed)
 {
     struct random random = {seed * 1000003};
-    struct engine engine;
+    struct engine_case engine;
     struct engine_result expected;
     struct buf sql[QUERIES] = {{0}};
     engine_open(&engine);

@@ -6,11 +6,11 @@
  */
 #include "unit/test.h"
 
-#include "unit/cluster/supervise/docker_engine.h"
+#include "unit/engine/local/engine_case.h"
 
 enum { ROWS = 60000 };
 
-static void data_write(const struct engine *engine)
+static void data_write(const struct engine_case *engine)
 {
     struct buf csv = {0};
     buf_put_string(&csv, "id,k,t,v\n");
@@ -28,7 +28,7 @@ static void data_write(const struct engine *engine)
 
 static void answers_within(const char *sql, uint64_t memory_limit)
 {
-    struct engine engine;
+    struct engine_case engine;
     struct engine_result result;
     engine_open(&engine);
     data_write(&engine);

@@ -7,7 +7,7 @@
  */
 #include "unit/test.h"
 
-#include "unit/cluster/supervise/docker_engine.h"
+#include "unit/engine/local/engine_case.h"
 
 static const char tables_sql[] =
     "CREATE TABLE t (id INT NOT NULL, k INT, m DECIMAL(8,2), f DOUBLE, d DATE, s TIMESTAMP,\n"
@@ -71,7 +71,7 @@ static void put_row(struct buf *out, uint32_t i)
     }
 }
 
-static void put_data(struct engine *engine)
+static void put_data(struct engine_case *engine)
 {
     struct buf rows = {0};
     buf_put_string(&rows, "id,k,m,f,d,s,b,t,l\n");
@@ -88,7 +88,7 @@ static void put_data(struct engine *engine)
     buf_done(&rows);
 }
 
-static void put_query(const struct engine *engine, const char *name, const char *sql)
+static void put_query(const struct engine_case *engine, const char *name, const char *sql)
 {
     char file[32];
     (void)snprintf(file, sizeof file, "%s.sql", name); /* Names are short. */
@@ -97,7 +97,7 @@ static void put_query(const struct engine *engine, const char *name, const char 
 
 /* ---- asking ---- */
 
-static void ask(const struct engine *engine, const struct text *names, uint32_t count,
+static void ask(const struct engine_case *engine, const struct text *names, uint32_t count,
                 struct engine_result *out)
 {
     struct engine_options options = {
@@ -155,7 +155,7 @@ static void check_counts(const struct engine_result *alone, const struct engine_
 static void every_query_has_its_own_answer_in_any_company(void **state)
 {
     (void)state;
-    struct engine engine;
+    struct engine_case engine;
     struct engine_result alone[QUESTIONS];
     struct engine_result together;
     char spelled[QUESTIONS][8];
@@ -199,7 +199,7 @@ static void what_fails_alone_fails_in_any_company(void **state)
     static const char *const companions[] = {"SELECT id FROM t WHERE b",
                                              "SELECT id FROM t WHERE b AND k = 2",
                                              "SELECT k, max(id) AS x FROM t WHERE b GROUP BY k"};
-    struct engine engine;
+    struct engine_case engine;
     put_data(&engine);
     put_query(&engine, "fails",
               "SELECT id FROM t WHERE CAST(CASE WHEN b THEN '1' ELSE 'x' END AS INT) = 1 AND b");
@@ -217,7 +217,8 @@ static void what_fails_alone_fails_in_any_company(void **state)
 
 /* ---- what is simplified ---- */
 
-static void check_duplicates(const struct engine *engine, const char *simple, const char *plain)
+static void check_duplicates(const struct engine_case *engine, const char *simple,
+                             const char *plain)
 {
     struct engine_result results[2];
     const struct text name = TEXT_LITERAL("q");
@@ -235,7 +236,7 @@ static void conditions_on_years_keep_their_rows(void **state)
     (void)state;
     static const char *const operators[] = {"=", "<>", "<", "<=", ">", ">="};
     static const int years[] = {-1, 0, 1, 2, 2023, 2024, 9998, 9999, 10000};
-    struct engine engine;
+    struct engine_case engine;
     put_data(&engine);
     for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
         for (size_t j = 0; j < sizeof years / sizeof years[0]; j++) {
@@ -282,7 +283,7 @@ static void keys_that_are_texts_keep_their_groups(void **state)
         "CAST(b AS TEXT)",
         "CAST(f AS TEXT)",
     };
-    struct engine engine;
+    struct engine_case engine;
     put_data(&engine);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         static const char *const patterns[] = {

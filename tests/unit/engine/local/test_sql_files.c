@@ -8,13 +8,13 @@
 
 #include "engine/base/arena.h"
 #include "engine/file/file.h"
-#include "unit/cluster/supervise/docker_engine.h"
+#include "unit/engine/local/engine_case.h"
 #include "unit/engine/local/sql_file.h"
 
 enum { WAYS = 5 };
 
 struct suite {
-    struct engine engine;
+    struct engine_case engine;
     struct text file; /* "joins.test" */
     uint32_t test_count;
     uint32_t failed_count;

@@ -5,7 +5,7 @@
  * to answers, audit and errors must not be seen, with any number of threads and size of chunks. */
 #include "unit/test.h"
 
-#include "unit/cluster/supervise/docker_engine.h"
+#include "unit/engine/local/engine_case.h"
 
 enum { RECORDS = 60, LINES = 40 };
 
@@ -18,7 +18,7 @@ static const char *const queries[] = {
     "SELECT id, CAST(amount AS INT) AS a FROM t ORDER BY a DESC, id LIMIT 5;",
 };
 
-static void write_files(const struct engine *engine, const char *decoy)
+static void write_files(const struct engine_case *engine, const char *decoy)
 {
     struct buf csv = {0};
     buf_put_string(&csv, "id,note,amount\n");
@@ -49,7 +49,7 @@ static void check_same(const struct buf *expected, const struct buf *found)
 
 static void check_decoy(const char *decoy)
 {
-    struct engine engine;
+    struct engine_case engine;
     struct engine_result expected;
     engine_open(&engine);
     write_files(&engine, decoy);

@@ -1,12 +1,12 @@
-/* docker_engine.h - an analysis in a folder of its own, run with whatever a test wants to vary.
+/* engine_case.h - an analysis in a folder of its own, run with whatever a test wants to vary.
  *
  *     engine_open -> engine_write* -> (engine_run -> engine_done)* -> engine_close
  *
  * Written without cmocka, so that programs that report by themselves can use it: what fails here is
  * the machine, not the thing tested, and ends the program.
  */
-#ifndef UNIT_NODE_ENGINE_H
-#define UNIT_NODE_ENGINE_H
+#ifndef UNIT_ENGINE_LOCAL_ENGINE_CASE_H
+#define UNIT_ENGINE_LOCAL_ENGINE_CASE_H
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,14 +15,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/array.h"
 #include "engine/base/buf.h"
+#include "engine/base/random.h"
 #include "engine/data/print_csv.h"
+#include "engine/local/exchange.h"
 #include "engine/local/job.h"
 #include "engine/local/local.h"
 
 enum { ENGINE_PATH_SIZE = 512, ENGINE_QUERY_LIMIT = 16 };
 
-struct engine {
+struct engine_case {
     char analysis[ENGINE_PATH_SIZE]; /* tables.sql and queries. */
     char data[ENGINE_PATH_SIZE];     /* CSV files. */
 };
@@ -33,10 +36,10 @@ struct engine_options {
     uint32_t shard_count;
     uint32_t field_limit;
     uint64_t memory_limit;
-    uint64_t broadcast_limit; /* 0: the default. */
-    uint64_t shuffle_seed;
-    enum tamper (*tamper)(uint32_t pipeline, uint32_t shard, uint64_t number);
-    const struct text *queries; /* Names; count 0: all. */
+    uint64_t broadcast_limit;     /* 0: the default. */
+    uint64_t shuffle_seed;        /* See engine_shuffle; 0: batches are applied as they come. */
+    struct exchange_fault *fault; /* Instead of shuffling. */
+    const struct text *queries;   /* Names; count 0: all. */
     uint32_t query_count;
     const struct job_setting *settings;
     uint32_t setting_count;
@@ -68,7 +71,7 @@ static inline const char *engine_path(const char *folder, const char *name,
     return out;
 }
 
-static inline void engine_open(struct engine *engine)
+static inline void engine_open(struct engine_case *engine)
 {
     const char *base = getenv("TMPDIR");
     char root[ENGINE_PATH_SIZE];
@@ -92,7 +95,7 @@ static inline void engine_empty(const char *folder)
     (void)closedir(entries); /* Nothing was written through it. */
 }
 
-static inline void engine_close(struct engine *engine)
+static inline void engine_close(struct engine_case *engine)
 {
     engine_empty(engine->analysis);
     engine_empty(engine->data);
@@ -114,6 +117,47 @@ static inline void engine_write(const char *folder, const char *name, struct tex
 static inline void engine_write_string(const char *folder, const char *name, const char *string)
 {
     engine_write(folder, name, text_of(string));
+}
+
+/* Batches wait until their producers are done, and are then applied in an order made from the seed:
+ * answers must not depend on it. */
+struct engine_shuffle {
+    struct exchange_fault fault; /* First: pointers to it are pointers to this. */
+    pthread_mutex_t lock;
+    struct random random;
+    ARRAY_OF(struct exchange_batch) waiting;
+};
+
+static inline status engine_shuffle_carry(struct exchange_fault *fault, struct exchanges *exchanges,
+                                          struct exchange_batch *batch, uint64_t row_count,
+                                          struct exchange_count *sent, struct error *err)
+{
+    struct engine_shuffle *shuffle = (struct engine_shuffle *)fault;
+    (void)row_count, (void)sent;
+    pthread_mutex_lock(&shuffle->lock);
+    struct exchange_batch *waiting = array_add(&shuffle->waiting, exchanges->budget);
+    if (waiting != NULL) {
+        *waiting = *batch;
+        batch->bytes = (struct buf){.budget = batch->bytes.budget};
+    }
+    pthread_mutex_unlock(&shuffle->lock);
+    return waiting == NULL ? error_memory(err) : STATUS_OK;
+}
+
+static inline status engine_shuffle_release(struct exchange_fault *fault,
+                                            struct exchanges *exchanges, struct error *err)
+{
+    struct engine_shuffle *shuffle = (struct engine_shuffle *)fault;
+    status result = STATUS_OK;
+    while (shuffle->waiting.count > 0) {
+        size_t chosen = random_u64(&shuffle->random) % shuffle->waiting.count;
+        struct exchange_batch batch = shuffle->waiting.items[chosen];
+        shuffle->waiting.items[chosen] = shuffle->waiting.items[--shuffle->waiting.count];
+        if (result == STATUS_OK) result = exchange_apply(exchanges, &batch, err);
+        buf_done(&batch.bytes);
+    }
+    array_done(&shuffle->waiting, exchanges->budget);
+    return result;
 }
 
 struct engine_collector {
@@ -166,8 +210,8 @@ static inline void engine_print_audit(struct buf *out, const struct audit *audit
     }
 }
 
-static inline void engine_run(const struct engine *engine, const struct engine_options *options,
-                              struct engine_result *result)
+static inline void engine_run(const struct engine_case *engine,
+                              const struct engine_options *options, struct engine_result *result)
 {
     *result = (struct engine_result){0};
     struct job_options job_options = {
@@ -193,9 +237,14 @@ static inline void engine_run(const struct engine *engine, const struct engine_o
     struct local_options extra = {
         .events = &events,
         .shard_count = options->shard_count,
-        .shuffle_seed = options->shuffle_seed,
-        .tamper = options->tamper,
+        .fault = options->fault,
     };
+    struct engine_shuffle shuffle = {
+        .fault = {.carry = engine_shuffle_carry, .release = engine_shuffle_release},
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .random = {options->shuffle_seed},
+    };
+    if (options->shuffle_seed != 0) extra.fault = &shuffle.fault;
     result->query_count = collector.plan->query_count;
     engine_require(result->query_count <= ENGINE_QUERY_LIMIT, "too many queries");
     for (uint32_t i = 0; i < result->query_count; i++) {
