@@ -345,6 +345,33 @@ static void empty_job_close(struct empty_job *empty)
     engine_close(&empty->engine);
 }
 
+/* A record that was read is kept, or dropped for one reason. Dropped records reach no map, so that
+ * nothing but the table's own counters can tell that one is missing. */
+static void every_record_that_nobody_counted_is_noticed(void **state)
+{
+    (void)state;
+    struct empty_job empty;
+    struct error err;
+    empty_job_open(&empty);
+    for (uint32_t i = 0; i < empty.source.plan->table_count; i++) {
+        struct table_counters *table = &empty.counters.tables[i];
+        uint64_t *dropped[] = {
+            &table->wrong_fields.count, &table->dropped[0][0].count,
+            &table->dropped[table->column_count - 1][DROP_REASON_COUNT - 1].count};
+        for (size_t place = 0; place < sizeof dropped / sizeof dropped[0]; place++) {
+            table->record_count++;
+            assert_int_equal(audit_check(&empty.source, &err), STATUS_INTERNAL);
+            assert_non_null(strstr(err.text, "records"));
+            ++*dropped[place];
+            assert_int_equal(audit_check(&empty.source, &err), STATUS_OK);
+            ++*dropped[place]; /* One record, two reasons. */
+            assert_int_equal(audit_check(&empty.source, &err), STATUS_INTERNAL);
+            --*dropped[place];
+        }
+    }
+    empty_job_close(&empty);
+}
+
 /* In a cluster, a client's count of what it fetched meets the workers' count of what they made. */
 static void an_answer_that_is_not_the_one_that_was_made_is_noticed(void **state)
 {
@@ -382,6 +409,7 @@ int main(void)
         cmocka_unit_test(every_batch_that_was_never_sent_is_noticed),
         cmocka_unit_test(every_doubled_batch_is_noticed),
         cmocka_unit_test(every_altered_batch_is_noticed),
+        cmocka_unit_test(every_record_that_nobody_counted_is_noticed),
         cmocka_unit_test(an_answer_that_is_not_the_one_that_was_made_is_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
