@@ -1,7 +1,7 @@
-/* cluster_config.h - the cluster file: which nodes there are, where, and within which limits.
+/* cluster_config.h - the cluster file: its nodes, their addresses and limits.
  *
  *     [cluster]
- *     name = demo               ; struct cluster_config lists all keys and their defaults
+ *     name = demo               ; `millrace config` lists all keys
  *     broker = start            ; or amqp URIs: several separated by spaces, or on several lines
  *     data_dir = ./demo-cluster ; relative to the folder of this file, as all paths are
  *     [gateways]
@@ -16,15 +16,15 @@
  *     failure_timeout = 2
  *
  * A comment begins with ; or, at the beginning of a line, with #. Sizes are bytes or have K, M or
- * G; durations are seconds or have ms, s or m. What is unknown, doubled or out of range is an error
- * that names the line and, where one can guess, what was meant.
+ * G; durations are seconds or have ms, s or m. An unknown key, a key that is given twice and a
+ * value out of range are errors that name the line and, where one is near, the right spelling.
  *
- * MILLRACE_SECTION_KEY in the environment comes before the file: MILLRACE_CLUSTER_MAX_JOBS=4,
+ * MILLRACE_SECTION_KEY in the environment overrides the file: MILLRACE_CLUSTER_MAX_JOBS=4,
  * MILLRACE_WORKERS_ROLES_MAP=1, MILLRACE_GATEWAYS_G1=127.0.0.1:7301 for a gateway the file has.
  *
- * No file but the cluster file is read here: what a token_file holds, exposure.h tells.
+ * No file but the cluster file is read here; exposure.h reads the token_file.
  *
- * Memory: all lives in the given arena. Failure: STATUS_INPUT for what is written wrongly.
+ * Memory: all lives in the given arena. Failure: STATUS_INPUT for a mistake in the file.
  */
 #ifndef CLUSTER_CONFIG_CLUSTER_CONFIG_H
 #define CLUSTER_CONFIG_CLUSTER_CONFIG_H
@@ -48,7 +48,7 @@ enum config_queues { CONFIG_QUEUES_TRANSIENT, CONFIG_QUEUES_QUORUM };
 enum config_driver { CONFIG_DRIVER_PROCESS, CONFIG_DRIVER_DOCKER, CONFIG_DRIVER_COMMAND };
 enum config_log_level { CONFIG_LOG_ERROR, CONFIG_LOG_WARN, CONFIG_LOG_INFO, CONFIG_LOG_DEBUG };
 
-/* A node that can be called. */
+/* A node that listens. */
 struct config_endpoint {
     const char *name;
     const char *host;
@@ -58,76 +58,77 @@ struct config_endpoint {
 struct config_worker {
     const char *name;
     const char *host;
-    bool maps; /* It does at least one of both. */
+    bool maps; /* At least one of both is true. */
     bool folds;
 };
 
+/* Keys have the names of their fields; defaults and ranges stand in config_keys.c. A string is NULL
+ * where nothing is given. */
 struct cluster_config {
-    const char *path;           /* Of the file. */
-    const char *name;           /* name: millrace. */
-    bool starts_broker;         /* broker: start. A private one under data_dir, and no URIs; */
-    const char *const *brokers; /* otherwise amqp and amqps URIs, */
-    uint32_t broker_count;      /* at least one. */
-    const char *broker_host;    /* broker_host: loopback (NULL). Where others find a private one. */
-    const char *data_dir;       /* data_dir: NAME-cluster beside the file. */
-    const char *key_file;   /* key_file: data_dir/key. What monitors' datagrams are sealed with. */
-    const char *token;      /* token: none (NULL). What every HTTP call has to bring; */
-    const char *token_file; /* token_file: or the file it stands in, which is not copied around. */
-    bool is_insecure;       /* insecure: no. Whether a gateway may be open to all that reach it. */
-    const char *tls_certificate; /* tls_certificate: none (NULL: plain HTTP). A PEM file, */
-    const char *tls_key;         /* tls_key: and its key; both or neither. */
-    const char *broker_ca; /* broker_ca: the system's (NULL). Who vouches for amqps brokers. */
-    const char *broker_certificate; /* broker_certificate: none (NULL). Who we are to them, */
-    const char *broker_key;         /* broker_key: and its key; both or neither. */
-    const char *sentiment_model;    /* sentiment_model: the program's own (NULL). A file. */
-    enum config_queues queues;      /* queues: transient, or quorum for brokers in a cluster. */
-    uint32_t work_queues;           /* work_queues: 2 */
-    uint32_t max_jobs;              /* max_jobs: 8, at a time. */
-    uint64_t chunk_size;            /* chunk_size: 4M. Files are cut into pieces of about this. */
-    uint32_t window;                /* window: 32 chunks of a scan on their way at a time. */
-    uint64_t broadcast_limit;       /* broadcast_limit: 256M. Larger tables are joined by shards. */
-    uint64_t max_message;           /* max_message: 64M. The largest thing a broker is given. */
-    uint64_t memory_limit;          /* memory_limit: 0 (none). Of each job on each worker. */
-    uint64_t log_limit; /* log_limit: 4G. Of each job's input log on each worker; 0: none. */
-    uint32_t client_timeout_ms; /* client_timeout: 60. A job whose client is silent is removed. */
-    uint32_t sync_period_ms;    /* sync_period: 250ms. How often gateways ask workers. */
-    uint32_t node_timeout_ms;   /* node_timeout: 300. A node missing this long fails its jobs. */
-    uint32_t ready_timeout_ms;  /* ready_timeout: 120. Of `up`; its broker has half of that. */
-    uint64_t http_body_limit;   /* http_body_limit: 64M */
-    uint32_t http_connections;  /* http_connections: 256, of each gateway at a time. */
-    uint32_t http_connections_per_address; /* http_connections_per_address: 0, which is half of
-                                              them for who listens beyond loopback, else all. */
-    uint32_t http_timeout_ms;              /* http_timeout: 120. Silent connections are closed. */
-    enum config_log_level log_level;       /* log_level: info */
+    const char *path; /* Of the file. */
+    const char *name;
+    bool starts_broker;      /* A private broker under data_dir, and no URIs; */
+    const char **brokers;    /* otherwise amqp and amqps URIs, */
+    uint32_t broker_count;   /* at least one. */
+    const char *broker_host; /* Where other hosts find a private broker; NULL: it is on loopback. */
+    const char *data_dir;
+    const char *key_file;           /* The key that seals the datagrams of nodes and monitors. */
+    const char *token;              /* Bearer token that every HTTP call needs; */
+    const char *token_file;         /* or the file that holds it. */
+    bool is_insecure;               /* Gateways may listen beyond loopback without token and TLS. */
+    const char *tls_certificate;    /* PEM files of gateways; NULL: plain HTTP. */
+    const char *tls_key;            /* Both or neither. */
+    const char *broker_ca;          /* The CA of amqps brokers; NULL: the system's. */
+    const char *broker_certificate; /* What nodes show to brokers. */
+    const char *broker_key;         /* Both or neither. */
+    const char *sentiment_model;    /* NULL: the built-in one. */
+    enum config_queues queues;
+    uint32_t work_queues;
+    uint32_t max_jobs; /* At a time. */
+    uint64_t chunk_size;
+    uint32_t window;          /* Chunks of a scan in flight. */
+    uint64_t broadcast_limit; /* A larger build side makes a partitioned join. */
+    uint64_t max_message;
+    uint64_t memory_limit; /* Of each job on each worker; 0: none. */
+    uint64_t log_limit;    /* Of each job's input log on each worker; 0: none. */
+    uint32_t client_timeout_ms;
+    uint32_t sync_period_ms;
+    uint32_t node_timeout_ms;
+    uint32_t ready_timeout_ms; /* Of `up`; its broker has half of that. */
+    uint64_t http_body_limit;
+    uint32_t http_connections;             /* Of each gateway. */
+    uint32_t http_connections_per_address; /* 0: half of them beyond loopback, else all. */
+    uint32_t http_timeout_ms;
+    enum config_log_level log_level;
 
     const struct config_endpoint *gateways; /* At least one. */
     uint32_t gateway_count;
-    const struct config_worker *workers; /* At least one; the order says who owns which shard. */
+    const struct config_worker *workers; /* At least one; the order decides who owns which shard. */
     uint32_t worker_count;
-    uint32_t worker_threads;                /* [workers] threads: 1 */
+    uint32_t map_count;  /* The first so many workers map, */
+    uint32_t fold_count; /* the last so many fold. */
+    uint32_t worker_threads;
     const struct config_endpoint *monitors; /* May be none. */
     uint32_t monitor_count;
-    uint32_t heartbeat_period_ms; /* [monitors] heartbeat_period: 250ms. How often a node says it
-                                     lives. */
-    uint32_t failure_timeout_ms;  /* [monitors] the failure timeout: 2. Silent for this long, it is
-                                     dead. */
-    uint32_t stall_timeout_ms;    /* [monitors] hang_timeout: 30. Alive, but getting nowhere. */
-    uint32_t lease_ms;            /* [monitors] lease: 2. How long a leader leads unless renewed. */
-    uint32_t start_timeout_ms; /* [monitors] start_timeout: 10. Started, it is heard of; doubles. */
-    enum config_driver driver; /* [monitors] driver: process. What starts and ends nodes. */
-    const char *start_command; /* [monitors] start_command etc.: none (NULL) unless the driver */
-    const char *kill_command;  /* is command; then these two are there, */
+    uint32_t heartbeat_period_ms;
+    uint32_t failure_timeout_ms; /* A node silent for so long is dead. */
+    uint32_t stall_timeout_ms;   /* A node without progress for so long is hung. */
+    uint32_t lease_ms;
+    uint32_t start_timeout_ms; /* Doubles with each start in vain. */
+    enum config_driver driver;
+    const char *start_command; /* These two are given if the driver is command, */
+    const char *kill_command;
     const char *pause_command; /* and these two may be. */
     const char *resume_command;
-    uint32_t driver_timeout_ms; /* [monitors] driver_timeout: 60. For one thing the driver does. */
-    const char *docker_socket;  /* [monitors] docker_socket: /var/run/docker.sock */
+    uint32_t driver_timeout_ms;
+    const char *docker_socket;
 };
 
 /* `environment` is as environ: NAME=VALUE strings up to a NULL; may be NULL. */
 MUST_USE status cluster_config_read(const char *path, const char *const *environment,
                                     struct arena *arena, struct cluster_config *out,
                                     struct error *err);
-/* The same of bytes that are in memory; the path is for messages and as base of data_dir. */
+/* The same of bytes in memory; the path is for messages and the base of relative paths. */
 MUST_USE status cluster_config_parse(struct text bytes, const char *path,
                                      const char *const *environment, struct arena *arena,
                                      struct cluster_config *out, struct error *err);

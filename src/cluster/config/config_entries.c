@@ -10,43 +10,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster/config/config_value.h"
+
 enum { ENTRIES_MAX = 1024, VARIABLE_MAX = 200, VALUE_MAX = 1 << 16 };
 
 #define VARIABLE_PREFIX "MILLRACE_"
 
-/* For clients, who may share a shell with whoever starts nodes. */
+/* A variable of clients, which may run in the shell that starts nodes. */
 static const struct text client_variable = TEXT_INIT(VARIABLE_PREFIX "CLUSTER_CA");
-
-static const struct text section_names[CONFIG_SECTIONS] = {
-    TEXT_INIT("cluster"),
-    TEXT_INIT("gateways"),
-    TEXT_INIT("workers"),
-    TEXT_INIT("monitors"),
-};
 
 struct config_parser {
     const struct config_source *source;
     struct config_entries *entries;
     struct arena *arena;
-    struct text left; /* What has not been handed out yet. */
+    struct text left; /* Not yet handed to inih. */
     uint32_t line;
     enum config_section section;
     bool seen[CONFIG_SECTIONS];
     status result; /* Of the calls back from inih. */
     struct error *err;
 };
-
-struct config_suggestion config_suggest(struct text wanted, const struct text *candidates,
-                                        size_t count)
-{
-    struct config_suggestion suggestion = {""};
-    const struct text *nearest = text_nearest(wanted, candidates, count);
-    if (nearest != NULL) {
-        (void)snprintf(suggestion.text, sizeof suggestion.text, "; did you mean %.*s?",
-                       TEXT_ARGS(*nearest)); /* Candidates are short. */
-    }
-    return suggestion;
-}
 
 status config_entry_fail(const struct config_entries *entries, const struct config_entry *entry,
                          struct error *err)
@@ -55,7 +38,7 @@ status config_entry_fail(const struct config_entries *entries, const struct conf
     return error_prefix(err, "%.500s:%u", entries->path, entry->line);
 }
 
-bool config_entry_is_broker(const struct config_entry *entry)
+static bool is_broker(const struct config_entry *entry)
 {
     return entry->section == CONFIG_CLUSTER && text_equal(entry->key, TEXT_LITERAL("broker"));
 }
@@ -74,24 +57,7 @@ const struct config_entry *config_entries_find(const struct config_entries *entr
 
 /* ---- from the file to entries ---- */
 
-static bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\f' || byte == '\v';
-}
-
-struct text config_trim(struct text text)
-{
-    while (text.size > 0 && is_blank(text.bytes[0])) {
-        text.bytes++;
-        text.size--;
-    }
-    while (text.size > 0 && is_blank(text.bytes[text.size - 1])) {
-        text.size--;
-    }
-    return text;
-}
-
-/* Fails at the line in flight; the reader then says that there is no more. */
+/* Fails at the current line; read_line then reports the end of the file to inih. */
 #define line_fail(parser, ...)                                                                     \
     do {                                                                                           \
         error_write((parser)->err, STATUS_INPUT, __VA_ARGS__);                                     \
@@ -105,7 +71,7 @@ static struct text cut_comment(struct text line)
     line = config_trim(line);
     if (line.size > 0 && (line.bytes[0] == ';' || line.bytes[0] == '#')) line.size = 0;
     for (uint32_t i = 1; i < line.size; i++) {
-        if (line.bytes[i] == ';' && is_blank(line.bytes[i - 1])) line.size = i;
+        if (line.bytes[i] == ';' && config_is_blank(line.bytes[i - 1])) line.size = i;
     }
     return config_trim(line);
 }
@@ -114,25 +80,26 @@ static void read_heading(struct config_parser *parser, struct text line)
 {
     const char *end = memchr(line.bytes, ']', line.size);
     if (end == NULL) {
-        line_fail(parser, "a ] is missing");
+        line_fail(parser, "expected ] after the section's name");
         return;
     }
     struct text name = {line.bytes + 1, (uint32_t)(end - line.bytes) - 1};
     if (name.size + 2 < line.size) {
-        line_fail(parser, "nothing but a comment may follow a section's name");
+        line_fail(parser, "expected only a comment after [%.*s]", CONFIG_SHOWN(name));
         return;
     }
     for (uint32_t i = 0; i < CONFIG_SECTIONS; i++) {
-        if (!text_equal(name, section_names[i])) continue;
+        if (!text_equal(name, config_section_names[i])) continue;
         if (parser->seen[i]) {
-            line_fail(parser, "there was a section [%.*s] before", TEXT_ARGS(name));
+            line_fail(parser, "section [%.*s] is given twice; merge the two", TEXT_ARGS(name));
         }
         parser->seen[i] = true;
         parser->section = (enum config_section)i;
         return;
     }
-    struct config_suggestion suggestion = config_suggest(name, section_names, CONFIG_SECTIONS);
-    line_fail(parser, "there is no section [%.*s]%s", CONFIG_SHOWN(name), suggestion.text);
+    struct config_suggestion suggestion =
+        config_suggest(name, config_section_names, CONFIG_SECTIONS);
+    line_fail(parser, "no section [%.*s] exists%s", CONFIG_SHOWN(name), suggestion.text);
 }
 
 /* An ini_reader: the next line. */
@@ -153,7 +120,7 @@ static char *read_line(char *out, int size, void *stream)
     }
     line = cut_comment(line);
     if (line.size > (uint32_t)size - 2) {
-        line_fail(parser, "the line is longer than %d bytes", size - 2);
+        line_fail(parser, "the line is longer than %d bytes; shorten it", size - 2);
         return NULL;
     }
     if (line.size > 0 && line.bytes[0] == '[') read_heading(parser, line);
@@ -168,8 +135,8 @@ static status entry_add(struct config_parser *parser, struct config_entry entry)
 {
     struct config_entries *entries = parser->entries;
     if (entries->count == ENTRIES_MAX) {
-        return error_set(parser->err, STATUS_LIMIT, "%.500s: more than %d keys", entries->path,
-                         (int)ENTRIES_MAX);
+        return error_set(parser->err, STATUS_LIMIT, "%.500s: more than %d lines of keys",
+                         entries->path, (int)ENTRIES_MAX);
     }
     entry.key.bytes = arena_copy_string(parser->arena, entry.key);
     entry.value.bytes = arena_copy_string(parser->arena, entry.value);
@@ -195,14 +162,14 @@ static int take_pair(void *user, const char *section, const char *name, const ch
         .line = parser->line,
     };
     if (section[0] == '\0') {
-        line_fail(parser, "'%.*s' stands before the first section, which is [cluster] as a rule",
+        line_fail(parser, "%.*s stands before the first section; put [cluster] above it",
                   CONFIG_SHOWN(entry.key));
         return 0;
     }
     const struct config_entry *other =
         config_entries_find(parser->entries, entry.section, entry.key);
-    if (other != NULL && !config_entry_is_broker(&entry)) {
-        line_fail(parser, "'%.*s' was given before, in line %u", CONFIG_SHOWN(entry.key),
+    if (other != NULL && !is_broker(&entry)) {
+        line_fail(parser, "%.*s is given twice, first in line %u", CONFIG_SHOWN(entry.key),
                   other->line);
         return 0;
     }
@@ -213,8 +180,8 @@ static int take_pair(void *user, const char *section, const char *name, const ch
 static status read_entries(struct config_parser *parser)
 {
     if (parser->left.size > 0 && memchr(parser->left.bytes, '\0', parser->left.size) != NULL) {
-        return error_set(parser->err, STATUS_INPUT, "%.500s: is not a text file",
-                         parser->source->path);
+        return error_set(parser->err, STATUS_INPUT,
+                         "%.500s: expected a text file, found a zero byte", parser->source->path);
     }
     int line = ini_parse_stream(read_line, parser, take_pair, parser);
     TRY(parser->result);
@@ -226,29 +193,13 @@ static status read_entries(struct config_parser *parser)
 
 /* ---- the environment ---- */
 
-/* How a name is spelt in a variable: in capitals, with _ for everything else. */
-static char variable_byte(char byte)
-{
-    if (byte >= 'a' && byte <= 'z') return (char)(byte - 'a' + 'A');
-    return byte == '.' || byte == '-' ? '_' : byte;
-}
-
-static bool spells(struct text variable, struct text name)
-{
-    if (variable.size != name.size) return false;
-    for (uint32_t i = 0; i < name.size; i++) {
-        if (variable.bytes[i] != variable_byte(name.bytes[i])) return false;
-    }
-    return true;
-}
-
 /* The section of a variable's name (without MILLRACE_), which is cut off with its _. */
 static bool take_section(struct text *variable, enum config_section *out)
 {
     for (uint32_t i = 0; i < CONFIG_SECTIONS; i++) {
-        struct text name = section_names[i];
+        struct text name = config_section_names[i];
         if (variable->size <= name.size || variable->bytes[name.size] != '_') continue;
-        if (!spells((struct text){variable->bytes, name.size}, name)) continue;
+        if (!config_spells((struct text){variable->bytes, name.size}, name)) continue;
         variable->bytes += name.size + 1;
         variable->size -= name.size + 1;
         *out = (enum config_section)i;
@@ -257,27 +208,22 @@ static bool take_section(struct text *variable, enum config_section *out)
     return false;
 }
 
-/* The key that a variable means: one that is known, or a node that the file has. */
+/* The key that a variable means: one of the table, or a node of the file. */
 static bool find_key(const struct config_parser *parser, enum config_section section,
                      struct text variable, struct text *out)
 {
-    struct config_names known = parser->source->known[section];
-    for (uint32_t i = 0; i < known.count; i++) {
-        if (!spells(variable, known.items[i])) continue;
-        *out = known.items[i];
-        return true;
-    }
+    if (config_key_of_variable(section, variable, out)) return true;
     const struct config_entries *entries = parser->entries;
     for (size_t i = 0; section != CONFIG_CLUSTER && i < entries->count; i++) {
         if (entries->items[i].section != section) continue;
-        if (!spells(variable, entries->items[i].key)) continue;
+        if (!config_spells(variable, entries->items[i].key)) continue;
         *out = entries->items[i].key;
         return true;
     }
     return false;
 }
 
-/* A node stays in its place, as their order matters. */
+/* A node keeps its place: the order of workers decides which shards each owns. */
 static status entry_replace(struct config_parser *parser, struct config_entry entry)
 {
     struct config_entries *entries = parser->entries;
@@ -313,15 +259,14 @@ static status take_variable(struct config_parser *parser, const char *variable)
     entry.variable = arena_copy_string(parser->arena, name);
     if (entry.variable == NULL) return error_memory(parser->err);
     if (value_size > VALUE_MAX) {
-        error_write(parser->err, STATUS_INPUT, "the value is too long");
+        error_write(parser->err, STATUS_INPUT, "the value is longer than %d bytes", (int)VALUE_MAX);
         return config_entry_fail(parser->entries, &entry, parser->err);
     }
     entry.value = config_trim(entry.value);
     if (!find_key(parser, entry.section, left, &entry.key)) {
-        struct config_names known = parser->source->known[entry.section];
-        struct config_suggestion suggestion = config_suggest(left, known.items, known.count);
-        error_write(parser->err, STATUS_INPUT, "there is no such key in [%.*s]%s",
-                    TEXT_ARGS(section_names[entry.section]), suggestion.text);
+        struct config_suggestion suggestion = config_suggest_key(entry.section, left);
+        error_write(parser->err, STATUS_INPUT, "[%.*s] has no such key%s",
+                    TEXT_ARGS(config_section_names[entry.section]), suggestion.text);
         return config_entry_fail(parser->entries, &entry, parser->err);
     }
     return entry_replace(parser, entry);

@@ -11,6 +11,23 @@ struct config_unit {
     uint64_t factor;
 };
 
+bool config_is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\f' || byte == '\v';
+}
+
+struct text config_trim(struct text text)
+{
+    while (text.size > 0 && config_is_blank(text.bytes[0])) {
+        text.bytes++;
+        text.size--;
+    }
+    while (text.size > 0 && config_is_blank(text.bytes[text.size - 1])) {
+        text.size--;
+    }
+    return text;
+}
+
 bool config_count_parse(struct text text, uint64_t *out)
 {
     int64_t value = 0;

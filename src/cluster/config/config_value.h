@@ -21,4 +21,8 @@ bool config_address_parse(struct text text, struct text *out_host, uint16_t *out
 /* A name or an address, without port and brackets. */
 bool config_host_valid(struct text text);
 
+/* Without blanks on both sides. */
+struct text config_trim(struct text text);
+bool config_is_blank(char byte);
+
 #endif

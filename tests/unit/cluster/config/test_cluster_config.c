@@ -142,7 +142,8 @@ static void every_key_is_read(void **state)
         "   broker = amqp://a:b@one:1/v   amqp://two\n"
         "   broker = amqps://three\n"
         "\tdata_dir = ./some where\n"
-        "token = s3cret;not-a-comment\ninsecure = yes\nkey_file = /etc/key\n"
+        "broker_host = far.example\ntoken = s3cret;not-a-comment\ninsecure = yes\nkey_file = "
+        "/etc/key\n"
         "tls_certificate = tls/g.pem\ntls_key = ./tls/g.key\nbroker_ca = ca.pem\n"
         "sentiment_model = my.model\n"
         "broker_certificate = b.pem\nbroker_key = b.key\nhttp_connections_per_address = 3\n"
@@ -164,6 +165,7 @@ static void every_key_is_read(void **state)
     assert_string_equal(config.brokers[1], "amqp://two");
     assert_string_equal(config.brokers[2], "amqps://three");
     assert_string_equal(config.data_dir, "conf/some where");
+    assert_string_equal(config.broker_host, "far.example");
     assert_string_equal(config.key_file, "/etc/key");
     assert_true(config.is_insecure);
     assert_string_equal(config.tls_certificate, "conf/tls/g.pem");
@@ -250,54 +252,50 @@ static void mistakes_in_cluster_are_told_with_their_line(void **state)
         const char *line;
         const char *expected;
     } cases[] = {
-        {"max_job = 8", "there is no key 'max_job' in [cluster]; did you mean max_jobs?"},
-        {"zzzzzzzzzzz = 8", "there is no key 'zzzzzzzzzzz' in [cluster]"},
-        {"max_jobs = 0", "max_jobs: 0 is not within 1 to 1000"},
-        {"max_jobs = 1001", "max_jobs: 1001 is not within 1 to 1000"},
-        {"max_jobs = -1", "max_jobs: '-1' is not a number"},
-        {"max_jobs = 8 jobs", "max_jobs: '8 jobs' is not a number"},
-        {"max_jobs =", "max_jobs: '' is not a number"},
-        {"max_jobs = 99999999999999999999", "max_jobs: '99999999999999999999' is not a number"},
-        {"chunk_size = 1K", "chunk_size: 1K is not within 4K to 16M"},
-        {"chunk_size = 1T", "chunk_size: '1T' is not a size such as 512K, 64M or 4G"},
-        {"chunk_size = 17179869184G",
-         "chunk_size: '17179869184G' is not a size such as 512K, 64M or 4G"},
-        {"memory_limit = 1", "memory_limit: 1 is not within 1M to 65536G, or 0 for none"},
-        {"client_timeout = 10ms", "client_timeout: 10ms is not within 1s to 86400s"},
-        {"sync_period = 1h", "sync_period: '1h' is not a duration such as 60, 250ms or 5m"},
-        {"sync_period = 1ms", "sync_period: 1ms is not within 10ms to 60s"},
-        {"queues = quorom", "queues can't be 'quorom'; did you mean quorum?"},
-        {"queues = x", "queues can't be 'x'; it is transient or quorum"},
-        {"log_level = x", "log_level can't be 'x'; it is error, warn, info or debug"},
-        {"name = a/b", "name: 'a/b' is not a name of letters, digits, . _ and -"},
-        {"name =", "name: '' is not a name of letters, digits, . _ and -"},
-        {"data_dir =", "data_dir needs a folder"},
-        {"token = a b", "token: only visible ASCII characters can be sent"},
-        {"broker =", "broker needs a value"},
-        {"broker = http://x", "broker: 'http://x' is neither start nor a URI such as "
-                              "amqp://user:password@host:5672/vhost"},
-        {"broker = amqps://", "broker: 'amqps://' is neither start nor a URI such as "
-                              "amqp://user:password@host:5672/vhost"},
-        {"insecure = true", "insecure can't be 'true'; it is no or yes"},
+        {"max_job = 8", "[cluster] has no key max_job; did you mean max_jobs?"},
+        {"zzzzzzzzzzz = 8", "[cluster] has no key zzzzzzzzzzz"},
+        {"max_jobs = 0", "max_jobs must be 1 to 1000, got 0"},
+        {"max_jobs = 1001", "max_jobs must be 1 to 1000, got 1001"},
+        {"max_jobs = -1", "max_jobs must be 1 to 1000, got -1"},
+        {"max_jobs = 8 jobs", "max_jobs must be 1 to 1000, got 8 jobs"},
+        {"max_jobs =", "max_jobs must be 1 to 1000, got nothing"},
+        {"max_jobs = 99999999999999999999", "max_jobs must be 1 to 1000, got 99999999999999999999"},
+        {"chunk_size = 1K", "chunk_size must be 4K to 16M, got 1K"},
+        {"chunk_size = 1T", "chunk_size must be 4K to 16M, got 1T"},
+        {"chunk_size = 17179869184G", "chunk_size must be 4K to 16M, got 17179869184G"},
+        {"memory_limit = 1", "memory_limit must be 1M to 65536G, or 0 for no limit, got 1"},
+        {"client_timeout = 10ms", "client_timeout must be 1s to 86400s, got 10ms"},
+        {"sync_period = 1h", "sync_period must be 10ms to 60s, got 1h"},
+        {"sync_period = 1ms", "sync_period must be 10ms to 60s, got 1ms"},
+        {"queues = quorom", "queues must be transient or quorum, got quorom; did you mean quorum?"},
+        {"queues = x", "queues must be transient or quorum, got x"},
+        {"log_level = x", "log_level must be error, warn, info or debug, got x"},
+        {"name = a/b", "name must be letters, digits, . _ -, got a/b"},
+        {"name =", "name must be letters, digits, . _ -, got nothing"},
+        {"data_dir =", "data_dir must be a folder, got nothing"},
+        {"token = a b", "token must be visible ASCII characters, got others"},
+        {"broker =", "broker must be start, or amqp:// and amqps:// URIs, got nothing"},
+        {"broker = http://x", "broker must be start, or amqp:// and amqps:// URIs, got http://x"},
+        {"broker = amqps://", "broker must be start, or amqp:// and amqps:// URIs, got amqps://"},
+        {"insecure = true", "insecure must be no or yes, got true"},
         {"tls_key = k", "tls_key needs tls_certificate beside it"},
         {"tls_certificate = k", "tls_certificate needs tls_key beside it"},
         {"broker_key = k", "broker_key needs broker_certificate beside it"},
         {"broker_certificate = k", "broker_certificate needs broker_key beside it"},
         {"token = t\ntoken_file = f", "give either token or token_file"},
         {"tls_certifcate = k",
-         "there is no key 'tls_certifcate' in [cluster]; did you mean tls_certificate?"},
+         "[cluster] has no key tls_certifcate; did you mean tls_certificate?"},
         {"http_connections_per_address = 0",
-         "http_connections_per_address: 0 is not within 1 to 65536"},
-        {"broker = amqp://", "broker: 'amqp://' is neither start nor a URI such as "
-                             "amqp://user:password@host:5672/vhost"},
-        {"broker = start amqp://x", "broker: start stands alone, without URIs"},
-        {"broker = amqp://x start", "broker: start stands alone, without URIs"},
+         "http_connections_per_address must be 1 to 65536, got 0"},
+        {"broker = amqp://", "broker must be start, or amqp:// and amqps:// URIs, got amqp://"},
+        {"broker = start amqp://x", "broker must be start alone, or URIs without start"},
+        {"broker = amqp://x start", "broker must be start alone, or URIs without start"},
         {"just words", "expected KEY = VALUE or [SECTION]"},
-        {"[worker]", "there is no section [worker]; did you mean workers?"},
-        {"[zzzzzzzzzz]", "there is no section [zzzzzzzzzz]"},
-        {"[cluster]", "there was a section [cluster] before"},
-        {"[workers", "a ] is missing"},
-        {"[workers] x", "nothing but a comment may follow a section's name"},
+        {"[worker]", "no section [worker] exists; did you mean workers?"},
+        {"[zzzzzzzzzz]", "no section [zzzzzzzzzz] exists"},
+        {"[cluster]", "section [cluster] is given twice; merge the two"},
+        {"[workers", "expected ] after the section's name"},
+        {"[workers] x", "expected only a comment after [workers]"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char expected[300];
@@ -305,11 +303,11 @@ static void mistakes_in_cluster_are_told_with_their_line(void **state)
         refuse_with(with_cluster(cases[i].line), NULL, expected);
     }
     refuse_with(with_cluster("max_jobs = 1\nwindow = 2\nmax_jobs = 1"), NULL,
-                "c.ini:4: 'max_jobs' was given before, in line 2");
+                "c.ini:4: max_jobs is given twice, first in line 2");
     refuse_with(with_cluster("broker = start\nbroker = amqp://x"), NULL,
-                "c.ini:3: broker: start stands alone, without URIs");
+                "c.ini:3: broker must be start alone, or URIs without start");
     refuse_with("\nname = x\n", NULL,
-                "c.ini:2: 'name' stands before the first section, which is [cluster] as a rule");
+                "c.ini:2: name stands before the first section; put [cluster] above it");
     refuse_with(with_cluster("chunk_size = 1M\nmax_message = 1M"), NULL,
                 "c.ini: chunk_size and 64K must fit max_message and http_body_limit");
 }
@@ -320,7 +318,7 @@ static void long_lines_and_other_bytes_are_refused(void **state)
     char line[300] = "data_dir = ";
     memset(line + 11, 'x', sizeof line - 12);
     line[sizeof line - 1] = '\0';
-    refuse_with(with_cluster(line), NULL, "c.ini:2: the line is longer than 198 bytes");
+    refuse_with(with_cluster(line), NULL, "c.ini:2: the line is longer than 198 bytes; shorten it");
     line[198] = '\0';
     struct cluster_config config = parse(with_cluster(line));
     assert_int_equal(strlen(config.data_dir), 5 + 187);
@@ -329,7 +327,7 @@ static void long_lines_and_other_bytes_are_refused(void **state)
     assert_int_equal(
         cluster_config_parse((struct text){"a\0b", 3}, "c.ini", NULL, &arena, &config, &err),
         STATUS_INPUT);
-    assert_string_equal(err.text, "c.ini: is not a text file");
+    assert_string_equal(err.text, "c.ini: expected a text file, found a zero byte");
 }
 
 static void mistakes_with_nodes_are_told(void **state)
@@ -344,43 +342,44 @@ static void mistakes_with_nodes_are_told(void **state)
         {"[gateways]\ng = h:1\n", "c.ini: there are no workers: say [workers] count = 3"},
         {"", "c.ini: there are no workers: say [workers] count = 3"},
         {"[gateways]\ng1 = h\n",
-         "c.ini:2: 'h' is not an address such as 127.0.0.1:7101 or [::1]:7101"},
+         "c.ini:2: g1 must be an address such as 127.0.0.1:7101 or [::1]:7101, got h"},
         {"[gateways]\ng1 = h:0\n",
-         "c.ini:2: 'h:0' is not an address such as 127.0.0.1:7101 or [::1]:7101"},
+         "c.ini:2: g1 must be an address such as 127.0.0.1:7101 or [::1]:7101, got h:0"},
         {"[gateways]\ng1 = ::1:7\n",
-         "c.ini:2: '::1:7' is not an address such as 127.0.0.1:7101 or [::1]:7101"},
+         "c.ini:2: g1 must be an address such as 127.0.0.1:7101 or [::1]:7101, got ::1:7"},
         {"[gateways]\ng 1 = h:1\n",
-         "c.ini:2: 'g 1' is not a node's name: 1 to 64 letters, digits, . _ and -"},
-        {"[gateways]\nbroker = h:1\n", "c.ini:2: no node can be called broker, as the broker is"},
-        {"[gateways]\ng1 = h:1\ng1 = h:2\n", "c.ini:3: 'g1' was given before, in line 2"},
-        {"[gateways]\ng1 = h:1\ng2 = h:1\n", "c.ini:3: g1 has the same address"},
+         "c.ini:2: a node's name must be 1 to 64 letters, digits, . _ and -, got g 1"},
+        {"[gateways]\nbroker = h:1\n", "c.ini:2: no node may be called broker: the broker is"},
+        {"[gateways]\ng1 = h:1\ng1 = h:2\n", "c.ini:3: g1 is given twice, first in line 2"},
+        {"[gateways]\ng1 = h:1\ng2 = h:1\n",
+         "c.ini:3: g1 has the same address; choose another port"},
         {"[gateways]\ng1 = h:1\n[monitors]\nm1 = h:1\n[workers]\ncount = 1\n",
-         "c.ini:4: g1 has the same address"},
+         "c.ini:4: g1 has the same address; choose another port"},
         {"[gateways]\ng1 = h:1\n[monitors]\ng1 = h:2\n",
-         "c.ini:4: another node is called g1 already"},
+         "c.ini:4: another node is called g1; choose another name"},
         {"[gateways]\nw2 = h:1\n[workers]\ncount = 2\n",
-         "c.ini:4: another node is called w2 already"},
+         "c.ini:4: another node is called w2; choose another name"},
         {"[gateways]\ng = h:1\n[workers]\ncount = 2\na = h\n",
          "c.ini:4: give either a count of workers or their names"},
-        {"[gateways]\ng = h:1\n[workers]\ncount = 0\n", "c.ini:4: count: 0 is not within 1 to 256"},
+        {"[gateways]\ng = h:1\n[workers]\ncount = 0\n", "c.ini:4: count must be 1 to 256, got 0"},
         {"[gateways]\ng = h:1\n[workers]\ncount = 257\n",
-         "c.ini:4: count: 257 is not within 1 to 256"},
-        {"[gateways]\ng = h:1\n[workers]\ncount = x\n", "c.ini:4: count: 'x' is not a number"},
+         "c.ini:4: count must be 1 to 256, got 257"},
+        {"[gateways]\ng = h:1\n[workers]\ncount = x\n", "c.ini:4: count must be 1 to 256, got x"},
         {"[gateways]\ng = h:1\n[workers]\nthread = 2\n",
-         "c.ini:4: 'thread' is no key of [workers], nor a worker on the host '2'; did you mean "
+         "c.ini:4: thread must be the host of a worker, or a key of [workers], got 2; did you mean "
          "threads?"},
         {"[gateways]\ng = h:1\n[workers]\na = b/c\n",
-         "c.ini:4: 'a' is no key of [workers], nor a worker on the host 'b/c'"},
+         "c.ini:4: a must be the host of a worker, or a key of [workers], got b/c"},
         {"[gateways]\ng = h:1\n[workers]\ncount = 2\nthreads = 0\n",
-         "c.ini:5: threads: 0 is not within 1 to 64"},
+         "c.ini:5: threads must be 1 to 64, got 0"},
         {"[gateways]\ng = h:1\n[workers]\ncount = 2\nroles.map = 3\n",
-         "c.ini:5: roles.map: 3 is not within 1 to 2"},
+         "c.ini:5: roles.map must be 1 to 2, the number of workers, got 3"},
         {"[gateways]\ng = h:1\n[workers]\ncount = 5\nroles.map = 1\nroles.fold = 2\n",
          "c.ini: of 5 workers, the first 1 map and the last 2 fold: 2 would have nothing to do"},
         {"[monitors]\nheartbeat_perod = 50ms\n",
-         "c.ini:2: 'heartbeat_perod' is no key of [monitors], nor a "
-         "monitor at '50ms'; did you mean heartbeat_period?"},
-        {"[monitors]\nbroker = h:1\n", "c.ini:2: no node can be called broker, as the broker is"},
+         "c.ini:2: heartbeat_perod must be an address such as 127.0.0.1:7101 or [::1]:7101, got "
+         "50ms; did you mean heartbeat_period?"},
+        {"[monitors]\nbroker = h:1\n", "c.ini:2: no node may be called broker: the broker is"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         refuse_with(cases[i].text, NULL, cases[i].expected);
@@ -394,23 +393,24 @@ static void mistakes_in_monitors_are_told_with_their_line(void **state)
         const char *lines;
         const char *expected;
     } cases[] = {
-        {"heartbeat_period = 49ms", "c.ini:6: heartbeat_period: 49ms is not within 50ms to 2s"},
-        {"heartbeat_period = 2001ms", "c.ini:6: heartbeat_period: 2001ms is not within 50ms to 2s"},
+        {"heartbeat_period = 49ms", "c.ini:6: heartbeat_period must be 50ms to 2s, got 49ms"},
+        {"heartbeat_period = 2001ms", "c.ini:6: heartbeat_period must be 50ms to 2s, got 2001ms"},
         {"heartbeat_period = 501ms",
-         "c.ini:6: failure_timeout has to be at least four times heartbeat_period, which "
-         "is 501 ms"},
+         "c.ini:6: failure_timeout must be at least four times heartbeat_period (501 ms), got 2000 "
+         "ms"},
         {"heartbeat_period = 1\nfailure_timeout = 3999ms",
-         "c.ini:7: failure_timeout has to be at least four times "
-         "heartbeat_period, which is 1000 ms"},
-        {"lease = 399ms", "c.ini:6: lease: 399ms is not within 400ms to 3600s"},
-        {"driver = dokcer", "c.ini:6: driver can't be 'dokcer'; did you mean docker?"},
-        {"driver = x", "c.ini:6: driver can't be 'x'; it is process, docker or command"},
+         "c.ini:7: failure_timeout must be at least four times heartbeat_period (1000 ms), got "
+         "3999 "
+         "ms"},
+        {"lease = 399ms", "c.ini:6: lease must be 400ms to 3600s, got 399ms"},
+        {"driver = dokcer",
+         "c.ini:6: driver must be process, docker or command, got dokcer; did you mean docker?"},
+        {"driver = x", "c.ini:6: driver must be process, docker or command, got x"},
         {"driver = command", "c.ini:6: driver = command needs a start_command"},
         {"driver = command\nstart_command = s", "c.ini:6: driver = command needs a kill_command"},
-        {"start_command = s", "c.ini:6: start_command is only for driver = command"},
-        {"driver = docker\nresume_command = s",
-         "c.ini:7: resume_command is only for driver = command"},
-        {"docker_socket =", "c.ini:6: docker_socket needs a path"},
+        {"start_command = s", "c.ini:6: start_command needs driver = command"},
+        {"driver = docker\nresume_command = s", "c.ini:7: resume_command needs driver = command"},
+        {"docker_socket =", "c.ini:6: docker_socket must be a file, got nothing"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[400];
@@ -457,7 +457,7 @@ static void too_many_nodes_are_refused(void **state)
     assert_int_equal(cluster_config_parse((struct text){(char *)text.bytes, (uint32_t)text.size},
                                           "c.ini", NULL, &arena, &config, &err),
                      STATUS_INPUT);
-    assert_string_equal(err.text, "c.ini:66: more than 64 such nodes");
+    assert_string_equal(err.text, "c.ini:66: more than 64 gateways");
     buf_reset(&text);
     buf_put_string(&text, "[workers]\n");
     for (int i = 0; i <= 1024; i++) {
@@ -539,7 +539,7 @@ static void the_environment_comes_first(void **state)
     assert_string_equal(config.gateways[1].name, "other-gate");
     assert_int_equal(config.gateways[1].port, 2);
     assert_int_equal(config.gateways[2].port, 3);
-    refuse_with(text, environment, "MILLRACE_CLUSTER_: there is no such key in [cluster]");
+    refuse_with(text, environment, "MILLRACE_CLUSTER_: [cluster] has no such key");
 }
 
 static void mistakes_in_the_environment_are_told_with_their_name(void **state)
@@ -550,13 +550,13 @@ static void mistakes_in_the_environment_are_told_with_their_name(void **state)
         const char *expected;
     } cases[] = {
         {"MILLRACE_CLUSTER_MAX_JOB=1",
-         "MILLRACE_CLUSTER_MAX_JOB: there is no such key in [cluster]; did you mean max_jobs?"},
-        {"MILLRACE_CLUSTER_MAX_JOBS=x", "MILLRACE_CLUSTER_MAX_JOBS: max_jobs: 'x' is not a number"},
-        {"MILLRACE_GATEWAYS_G9=h:1", "MILLRACE_GATEWAYS_G9: there is no such key in [gateways]"},
+         "MILLRACE_CLUSTER_MAX_JOB: [cluster] has no such key; did you mean max_jobs?"},
+        {"MILLRACE_CLUSTER_MAX_JOBS=x",
+         "MILLRACE_CLUSTER_MAX_JOBS: max_jobs must be 1 to 1000, got x"},
+        {"MILLRACE_GATEWAYS_G9=h:1", "MILLRACE_GATEWAYS_G9: [gateways] has no such key"},
         {"MILLRACE_GATEWAYS_G1=h",
-         "MILLRACE_GATEWAYS_G1: 'h' is not an address such as 127.0.0.1:7101 or [::1]:7101"},
-        {"MILLRACE_WORKERS_THREADS=0",
-         "MILLRACE_WORKERS_THREADS: threads: 0 is not within 1 to 64"},
+         "MILLRACE_GATEWAYS_G1: g1 must be an address such as 127.0.0.1:7101 or [::1]:7101, got h"},
+        {"MILLRACE_WORKERS_THREADS=0", "MILLRACE_WORKERS_THREADS: threads must be 1 to 64, got 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *const environment[] = {cases[i].variable, NULL};
