@@ -1,12 +1,15 @@
-/* fold_join.c - a join that is larger than memory.
+/* fold_join.c - a join of two inputs that both are complete: a hash table is built of the right
+ * one, and the left one probes it.
  *
- * If the right side fits into memory, the left one only passes by. Else both are cut into parts by
- * the hash of their keys, until the right half of a part fits; left rows carry their place. Each
- * part then gives a run in the order of places, and the runs are merged by it. A right half that no
- * hash divides (one key, or none) is taken piece by piece, and the left half passes by each: the
- * runs of later pieces come later, and so do their partners.
+ * Beyond memory it is a hybrid of hash joins. If the table fits, the left side is read from its
+ * file, past the table. Else it is a Grace hash join (Kitsuregawa, Tanaka, Moto-oka: Application of
+ * hash to data base machine and its architecture, 1983), recursive: both sides are partitioned by
+ * the hash of their keys until the right half of a part fits. The answer has the order of the left
+ * side, which partitioning destroys; so left rows carry their place, each part gives a run in the
+ * order of places, and the runs are merged. A right half that no hash divides (one key, or none) is
+ * joined block by block, as a nested loop: the left half passes by each block; runs of later blocks
+ * come later, and so do their partners.
  */
-#include "engine/base/assert.h"
 #include "engine/base/hash.h"
 #include "engine/exec/fold/fold_pairs.h"
 #include "engine/exec/fold/fold_parts.h"
@@ -14,8 +17,17 @@
 
 enum {
     SLICE_ROWS = 1024,
-    RIGHT_ROW_BYTES = 96, /* Of a build side, beside the row. */
+    PAIR_BYTES = 2 * sizeof(uint32_t),
+    RIGHT_ROW_BYTES = 96, /* Of the hash table, beside the row. */
     DEPTH_MAX = 12
+};
+
+struct join_shard {
+    struct fold_shard shard;
+    struct row_store stores[2]; /* Left and right. */
+    struct batch left;          /* Finished in memory: both sides, */
+    struct batch right;
+    struct buf pairs[2]; /* and row numbers of each, pair by pair; ROW_NONE: no partner. */
 };
 
 struct join_part {
@@ -24,9 +36,10 @@ struct join_part {
     uint32_t depth; /* How often it was cut; DEPTH_MAX: that would not help. */
 };
 
-/* One finish. */
+/* One finish by way of files. */
 struct join {
     struct fold_shard *shard;
+    struct spill_runs runs;
     uint32_t *key_columns;       /* 0, 1, 2... */
     struct schema left_placed;   /* Left columns, the place. */
     struct schema output;        /* Left columns, right columns, */
@@ -43,14 +56,64 @@ struct join_table {
     struct build_side table;
 };
 
-/* ---- incarnation ---- */
+static status join_init(struct fold_shard *shard, struct error *err)
+{
+    (void)err; /* The stores allocate when the first batch is added. */
+    struct join_shard *join = (struct join_shard *)shard;
+    struct spill_place *place = &shard->spill.state;
+    for (uint32_t i = 0; i < 2; i++) {
+        join->stores[i] =
+            (struct row_store){.schema = i == 0 ? shard->fold->input : shard->fold->right,
+                               .budget = shard->budget,
+                               .place = place};
+        join->pairs[i].budget = shard->budget;
+    }
+    return STATUS_OK;
+}
 
-static status join_init(struct join *join, struct fold_shard *shard, struct error *err)
+static void pairs_done(struct join_shard *join)
+{
+    buf_done(&join->pairs[0]);
+    buf_done(&join->pairs[1]);
+}
+
+static void join_done(struct fold_shard *shard)
+{
+    struct join_shard *join = (struct join_shard *)shard;
+    row_store_done(&join->stores[0]);
+    row_store_done(&join->stores[1]);
+    pairs_done(join);
+}
+
+static status join_apply(struct fold_shard *shard, struct batch_identity identity,
+                         struct buf *bytes, uint64_t *out_rows, struct error *err)
+{
+    struct join_shard *join = (struct join_shard *)shard;
+    TRY(row_store_add(&join->stores[identity.input == 1], identity, bytes, out_rows, err));
+    return fold_must_spill(shard, 0) ? fold_spill_state(shard, err) : STATUS_OK;
+}
+
+static size_t join_held(const struct fold_shard *shard)
+{
+    const struct join_shard *join = (const struct join_shard *)shard;
+    return join->stores[0].held_bytes + join->stores[1].held_bytes;
+}
+
+static status join_spill(struct fold_shard *shard, struct error *err)
+{
+    struct join_shard *join = (struct join_shard *)shard;
+    TRY(row_store_spill(&join->stores[0], err));
+    return row_store_spill(&join->stores[1], err);
+}
+
+/* ---- by way of files ---- */
+
+static status join_open(struct join *join, struct fold_shard *shard, struct error *err)
 {
     const struct fold *fold = shard->fold;
     uint32_t left_count = fold->input.count;
     uint32_t both_count = left_count + fold->right.count;
-    *join = (struct join){.shard = shard};
+    *join = (struct join){.shard = shard, .runs = {.budget = shard->budget}};
     /* In the shard's arena: the schema of the result stays. Names are of no interest. */
     struct arena *arena = &shard->arena;
     struct field *left = arena_array(arena, struct field, left_count + 1);
@@ -79,8 +142,9 @@ static void part_done(struct join_part *part)
     spill_rows_done(&part->right);
 }
 
-static void join_done(struct join *join)
+static void join_close(struct join *join)
 {
+    spill_runs_done(&join->runs);
     for (size_t i = 0; i < join->part_count; i++) {
         part_done(&join->parts[i]);
     }
@@ -159,20 +223,15 @@ static status join_whole(struct join *join, const struct spill_rows *left,
 
 /* ---- parts ---- */
 
-static struct spill_rows new_rows(const struct join *join, struct schema schema)
-{
-    return (struct spill_rows){.place = &join->shard->spill.state, .schema = schema};
-}
-
 /* The run of pairs that `passing` makes. */
 static status add_run(struct join *join, struct fold_passing passing, const struct spill_rows *left,
                       struct error *err)
 {
-    struct spill_rows run = new_rows(join, join->output_placed);
+    struct spill_rows run = fold_spill_rows(join->shard, join->output_placed);
     passing.out = &run;
     status result = fold_pairs_write(join->shard, &passing, left, err);
     if (result == STATUS_OK && run.row_count > 0) {
-        result = spill_runs_add(&join->shard->spill.runs, &run, err);
+        result = spill_runs_add(&join->runs, &run, err);
     }
     spill_rows_done(&run);
     return result;
@@ -331,8 +390,8 @@ static status push_parts(struct join *join, struct spill_rows *lefts, struct spi
         bool is_all = rights[i].row_count == whole->right.row_count;
         struct join_part part = {
             .left = lefts[i], .right = rights[i], .depth = is_all ? DEPTH_MAX : whole->depth + 1};
-        lefts[i] = new_rows(join, join->left_placed);
-        rights[i] = new_rows(join, join->shard->fold->right);
+        lefts[i] = fold_spill_rows(join->shard, join->left_placed);
+        rights[i] = fold_spill_rows(join->shard, join->shard->fold->right);
         status result = push_part(join, &part, err);
         part_done(&part);
         TRY(result);
@@ -345,8 +404,8 @@ static status divide_part(struct join *join, const struct join_part *part, struc
     struct spill_rows lefts[SPILL_PARTS];
     struct spill_rows rights[SPILL_PARTS];
     for (uint32_t i = 0; i < SPILL_PARTS; i++) {
-        lefts[i] = new_rows(join, join->left_placed);
-        rights[i] = new_rows(join, join->shard->fold->right);
+        lefts[i] = fold_spill_rows(join->shard, join->left_placed);
+        rights[i] = fold_spill_rows(join->shard, join->shard->fold->right);
     }
     struct division left = {.join = join, .targets = lefts, .depth = part->depth, .is_left = true};
     struct division right = {.join = join, .targets = rights, .depth = part->depth};
@@ -365,10 +424,10 @@ static status finish_part(struct join *join, const struct join_part *part, struc
     if (part->left.row_count == 0) return STATUS_OK;
     if (part->right.row_count == 0 && join->shard->fold->inner) return STATUS_OK;
     if (table_fits(join->shard, &part->right)) {
-        struct spill_rows run = new_rows(join, join->output_placed);
+        struct spill_rows run = fold_spill_rows(join->shard, join->output_placed);
         status result = join_whole(join, &part->left, &part->right, &run, err);
         if (result == STATUS_OK && run.row_count > 0) {
-            result = spill_runs_add(&join->shard->spill.runs, &run, err);
+            result = spill_runs_add(&join->runs, &run, err);
         }
         spill_rows_done(&run);
         return result;
@@ -381,8 +440,6 @@ static status finish_part(struct join *join, const struct join_part *part, struc
 
 static status finish_parts(struct join *join, const struct join_part *whole, struct error *err)
 {
-    const struct fold *fold = join->shard->fold;
-    struct fold_spill *spill = &join->shard->spill;
     TRY(divide_part(join, whole, err));
     while (join->part_count > 0) {
         struct join_part part = join->parts[--join->part_count];
@@ -391,21 +448,16 @@ static status finish_parts(struct join *join, const struct join_part *whole, str
         TRY(result);
     }
     struct sort_key place = {.column = join->output.count};
-    struct spill_merge merge = {.keys = &place, .key_count = 1, .fan = spill->fan};
-    if (__builtin_add_overflow(fold->offset, fold->limit, &merge.row_limit)) {
-        merge.row_limit = UINT64_MAX;
-    }
-    return spill_merge(&merge, &spill->runs, &spill->result, err);
+    return fold_runs_merge(join->shard, &join->runs, &place, 1, NULL, err);
 }
 
-static status finish_join(struct join *join, struct join_part *whole, struct error *err)
+static status finish_files(struct join *join, struct join_part *whole, struct error *err)
 {
     struct fold_shard *shard = join->shard;
-    for (uint32_t i = 0; i < 2; i++) {
-        TRY(row_store_spill(&shard->kept[i], err));
-    }
-    TRY(row_store_list(&shard->kept[0], &whole->left, err));
-    TRY(row_store_list(&shard->kept[1], &whole->right, err));
+    struct row_store *stores = ((struct join_shard *)shard)->stores;
+    TRY(join_spill(shard, err));
+    TRY(row_store_list(&stores[0], &whole->left, err));
+    TRY(row_store_list(&stores[1], &whole->right, err));
     shard->spill.result.schema = join->output;
     if (table_fits(shard, &whole->right)) {
         return join_whole(join, &whole->left, &whole->right, &shard->spill.result, err);
@@ -413,23 +465,127 @@ static status finish_join(struct join *join, struct join_part *whole, struct err
     return finish_parts(join, whole, err);
 }
 
-status fold_join_finish_spilled(struct fold_shard *shard, struct error *err)
+static status join_finish_spilled(struct fold_shard *shard, struct error *err)
 {
     struct join join;
-    status result = join_init(&join, shard, err);
-    struct join_part whole = {.left = new_rows(&join, shard->fold->input),
-                              .right = new_rows(&join, shard->fold->right)};
-    if (result == STATUS_OK) result = finish_join(&join, &whole, err);
+    status result = join_open(&join, shard, err);
+    struct join_part whole = {.left = fold_spill_rows(shard, shard->fold->input),
+                              .right = fold_spill_rows(shard, shard->fold->right)};
+    if (result == STATUS_OK) result = finish_files(&join, &whole, err);
     part_done(&whole);
-    join_done(&join);
-    return result;
+    join_close(&join);
+    TRY(result);
+    fold_spill_finished(shard);
+    return STATUS_OK;
 }
 
-status fold_join_write(struct fold_shard *shard, const struct build_side *table, struct error *err)
+/* Both sides are in memory, and their pairs go to a file. */
+static status write_pairs(struct join_shard *join_shard, const struct build_side *table,
+                          struct error *err)
 {
+    struct fold_shard *shard = &join_shard->shard;
     struct join join;
-    TRY(join_init(&join, shard, err));
+    TRY(join_open(&join, shard, err));
     shard->spill.result.schema = join.output;
     struct fold_passing passing = {.kind = PASS_WHOLE, .table = table, .out = &shard->spill.result};
-    return fold_pairs_write_batch(shard, &passing, &shard->rows, err);
+    TRY(fold_pairs_write_batch(shard, &passing, &join_shard->left, err));
+    fold_spill_finished(shard);
+    return STATUS_OK;
 }
+
+/* ---- in memory ---- */
+
+static size_t join_finish_need(const struct fold_shard *shard)
+{
+    const struct row_store *stores = ((const struct join_shard *)shard)->stores;
+    return 3 * (stores[0].byte_count + stores[1].byte_count) +
+           stores[0].row_count * PAIR_BYTES * 2 + stores[1].row_count * RIGHT_ROW_BYTES;
+}
+
+/* False when they don't find room. */
+static bool add_pairs(struct join_shard *join, const struct build_side *table,
+                      const struct build_probe *probe)
+{
+    struct buf *lefts = &join->pairs[0];
+    struct buf *rights = &join->pairs[1];
+    for (uint32_t i = 0; i < probe->count; i++) {
+        uint32_t found = probe->found[i];
+        do {
+            buf_put(lefts, &probe->rows[i], sizeof probe->rows[i]);
+            buf_put(rights, &found, sizeof found);
+            if (found != ROW_NONE) found = table->next[found];
+        } while (found != ROW_NONE);
+        if (lefts->failed || rights->failed || lefts->size / sizeof found >= ROW_NONE) return false;
+        if (i % 256 == 0 && !fold_has_room(&join->shard, 2 * lefts->size)) return false;
+    }
+    return true;
+}
+
+/* All pairs of rows, by the left one; false when they don't find room. */
+static bool find_pairs(struct join_shard *join, const struct build_side *table)
+{
+    struct build_probe probe;
+    uint32_t rows[BUILD_PROBE_ROWS];
+    uint32_t count;
+    for (uint32_t first = 0; first < join->left.row_count; first += count) {
+        count = join->left.row_count - first;
+        if (count > BUILD_PROBE_ROWS) count = BUILD_PROBE_ROWS;
+        for (uint32_t i = 0; i < count; i++) {
+            rows[i] = first + i;
+        }
+        struct selection selection = {rows, count};
+        if (join->shard.fold->inner) {
+            build_side_probe(table, &join->left, table->key_columns, selection, &probe);
+        } else {
+            build_side_probe_all(table, &join->left, table->key_columns, selection, &probe);
+        }
+        if (!add_pairs(join, table, &probe)) return false;
+    }
+    return true;
+}
+
+/* Rows of the left side in their order, each with its partners in theirs. */
+static status join_finish(struct fold_shard *shard, struct error *err)
+{
+    struct join_shard *join = (struct join_shard *)shard;
+    struct build_side table;
+    TRY(row_store_read(&join->stores[0], &join->left, err));
+    TRY(row_store_read(&join->stores[1], &join->right, err));
+    TRY(build_side_build(&table, join->right, shard->fold->key_count, &shard->scratch, err));
+    if (find_pairs(join, &table)) {
+        fold_finished(shard, join->pairs[0].size / sizeof(uint32_t));
+        return STATUS_OK;
+    }
+    pairs_done(join);
+    return shard->spill.store == NULL ? error_memory(err) : write_pairs(join, &table, err);
+}
+
+static status join_read(const struct fold_shard *shard, uint32_t first, uint32_t count,
+                        struct arena *arena, struct batch *out_batch, struct error *err)
+{
+    const struct join_shard *join = (const struct join_shard *)shard;
+    const uint32_t *lefts = (const uint32_t *)(const void *)join->pairs[0].bytes;
+    const uint32_t *rights = (const uint32_t *)(const void *)join->pairs[1].bytes;
+    uint32_t left_count = join->left.column_count;
+    uint32_t both_count = left_count + join->right.column_count;
+    struct column *columns = arena_array(arena, struct column, both_count + 1);
+    if (columns == NULL) return error_memory(err);
+    TRY(fold_gather(columns, join->left.columns, left_count, lefts + first, count, arena, err));
+    TRY(fold_gather(columns + left_count, join->right.columns, join->right.column_count,
+                    rights + first, count, arena, err));
+    *out_batch = (struct batch){.row_count = count, .column_count = both_count, .columns = columns};
+    return STATUS_OK;
+}
+
+const struct fold_class fold_join = {
+    .shard_bytes = sizeof(struct join_shard),
+    .init = join_init,
+    .done = join_done,
+    .apply = join_apply,
+    .held = join_held,
+    .spill = join_spill,
+    .finish_need = join_finish_need,
+    .finish = join_finish,
+    .finish_spilled = join_finish_spilled,
+    .read = join_read,
+};

@@ -16,15 +16,6 @@ struct pairs {
     uint32_t rights[PAIRS];
 };
 
-static status gather(struct column *out, const struct column *from, uint32_t column_count,
-                     const uint32_t *rows, uint32_t count, struct arena *arena, struct error *err)
-{
-    for (uint32_t i = 0; i < column_count; i++) {
-        if (!column_gather(&out[i], &from[i], rows, count, arena)) return error_memory(err);
-    }
-    return STATUS_OK;
-}
-
 static status pairs_flush(struct pairs *pairs, const struct batch *left, struct error *err)
 {
     if (pairs->count == 0) return STATUS_OK;
@@ -35,11 +26,11 @@ static status pairs_flush(struct pairs *pairs, const struct batch *left, struct 
     struct arena *arena = &pairs->arena;
     struct column *columns = arena_array(arena, struct column, column_count + 1);
     if (columns == NULL) return error_memory(err);
-    TRY(gather(columns, left->columns, left_count, pairs->lefts, pairs->count, arena, err));
-    TRY(gather(columns + left_count, right->columns, right->column_count, pairs->rights,
-               pairs->count, arena, err));
-    TRY(gather(columns + both_count, left->columns + left_count, column_count - both_count,
-               pairs->lefts, pairs->count, arena, err));
+    TRY(fold_gather(columns, left->columns, left_count, pairs->lefts, pairs->count, arena, err));
+    TRY(fold_gather(columns + left_count, right->columns, right->column_count, pairs->rights,
+                    pairs->count, arena, err));
+    TRY(fold_gather(columns + both_count, left->columns + left_count, column_count - both_count,
+                    pairs->lefts, pairs->count, arena, err));
     struct batch batch = {
         .row_count = pairs->count, .column_count = column_count, .columns = columns};
     TRY(spill_writer_append(&pairs->writer, &batch, (struct selection){NULL, pairs->count}, err));
