@@ -51,7 +51,7 @@ SLOW_THREADED = {"test_allocation", "test_fold_spill"}
 # Unit tests that speak of threads run under ThreadSanitizer too.
 THREADED = re.compile(r"\b(pthread\w*|threads?|thread_count)\b", re.IGNORECASE)
 # End-to-end scripts that take the program as users have it: they make many runs, or a cluster.
-OPTIMISED = re.compile(r"test_(sim\w*|spill|cluster\w*|monitors\w*|operator\w*|healing\w*|hosts\w*|docker\w*|network\w*)")
+OPTIMISED = re.compile(r"test_(docs|sim\w*|spill|cluster\w*|monitors\w*|operator\w*|healing\w*|hosts\w*|docker\w*|network\w*)")
 LONG = re.compile(r"test_sim\w*_full")
 # They begin with the real queries.
 SQL_FUZZERS = {"sql", "plan"}

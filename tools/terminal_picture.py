@@ -32,7 +32,7 @@ def draw(lines):
            f'viewBox="0 0 {width} {height}" role="img">')
     yield f'<title>{html.escape(lines[0])}</title>'
     yield f'<rect width="{width}" height="{height}" rx="8" fill="#0d1117"/>'
-    yield '<g font-family="ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace" font-size="14">'
+    yield '<g font-family="ui-monospace, Menlo, Consolas, monospace" font-size="14">'
     for number, line in enumerate(lines):
         if line.strip():
             y = MARGIN + number * LINE + 14
