@@ -206,7 +206,7 @@ static void view_take(struct client *client, const struct job_view *view, struct
         job_failed(client, view);
     } else if (view->state == JOB_CANCELLED) {
         struct error err;
-        error_write(&err, STATUS_CANCELLED, "somebody has cancelled job %.*s",
+        error_write(&err, STATUS_CANCELLED, "job %.*s was cancelled",
                     TEXT_ARGS(client->config.job));
         client_end(client, &err, effects);
     } else if (view->state == JOB_EXPIRED) {

@@ -117,7 +117,7 @@ static void take_request(struct gateway *gateway, const struct event *event)
     } else if (api->kind == API_PUT_JOB) {
         gateway_accept_begin(gateway, request, api);
     } else {
-        gateway_call_begin(gateway, request, api);
+        gateway_dispatch_begin(gateway, request, api);
     }
 }
 
@@ -147,13 +147,19 @@ static void take_settled(struct gateway *gateway, const struct event *event)
     request->settled++;
     if (event->kind == EVENT_CONFIRMED) {
         bool all = request->settled == request->token_count;
-        if (request->wait == WAIT_CONFIRM && all) gateway_call_confirmed(gateway, request);
+        if (request->wait == WAIT_CONFIRM && all) gateway_dispatch_confirmed(gateway, request);
     } else if (request->wait == WAIT_STORED) {
         gateway_accept_returned(gateway, request, index);
     } else {
         gateway_request_refuse(gateway, request, 503, STATUS_IO,
                                "a worker or the work queue has no queue at the broker");
     }
+}
+
+static void take_stored(struct gateway *gateway, const struct message *message)
+{
+    struct gateway_job *job = gateway_accept_take_stored(gateway, message);
+    if (job != NULL) gateway_dispatch_job_known(gateway, job);
 }
 
 static void take_delivery(struct gateway *gateway, struct event *event)
@@ -176,16 +182,16 @@ static void take_delivery(struct gateway *gateway, struct event *event)
         }
         switch (message.kind) {
         case MESSAGE_STATUS:
-            gateway_sync_take_status(gateway, &message, event);
+            gateway_dispatch_take_status(gateway, &message, event);
             break;
         case MESSAGE_MANIFEST:
-            gateway_sync_take_manifest(gateway, &message);
+            gateway_dispatch_take_manifest(gateway, &message);
             break;
         case MESSAGE_STORED:
-            gateway_accept_take_stored(gateway, &message);
+            take_stored(gateway, &message);
             break;
         case MESSAGE_RESULT:
-            gateway_call_take_result(gateway, &message);
+            gateway_result_take(gateway, &message);
             break;
         case MESSAGE_JOBS:
             gateway_list_take_jobs(gateway, &message);
@@ -208,7 +214,7 @@ static void refuse_all(struct gateway *gateway, const char *text)
 static void take_disconnected(struct gateway *gateway)
 {
     gateway->connected = false;
-    gateway_sync_abandon(gateway);
+    gateway_rounds_abandon(gateway);
     refuse_all(gateway, "the connection to the broker was lost");
 }
 
@@ -229,7 +235,7 @@ static void take_stop(struct gateway *gateway)
     if (gateway->stopping) return;
     gateway->stopping = true;
     gateway->stopping_ms = gateway->now_ms;
-    gateway_call_stop(gateway);
+    gateway_dispatch_stop(gateway);
 }
 
 void gateway_step(struct gateway *gateway, struct event *event, struct effects *effects)
@@ -274,9 +280,7 @@ void gateway_step(struct gateway *gateway, struct event *event, struct effects *
         gateway_list_take_measured(gateway, event);
         break;
     case EVENT_TICK:
-        gateway_list_tick(gateway);
-        gateway_call_tick(gateway);
-        gateway_sync_tick(gateway);
+        gateway_dispatch_tick(gateway);
         gateway_jobs_expire(gateway);
         break;
     case EVENT_STOP:

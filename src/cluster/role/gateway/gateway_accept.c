@@ -153,6 +153,11 @@ static status make_manifest(struct gateway *gateway, const struct api_request *a
     return job_layout_fingerprint(out, err);
 }
 
+static struct text manifest_text(const struct gateway_put_job *put)
+{
+    return (struct text){(const char *)put->manifest.bytes, (uint32_t)put->manifest.size};
+}
+
 static bool write_manifest(struct gateway *gateway, struct gateway_request *request,
                            const struct api_request *api)
 {
@@ -163,96 +168,90 @@ static bool write_manifest(struct gateway *gateway, struct gateway_request *requ
         gateway_request_refuse_error(gateway, request, result == STATUS_MEMORY ? 503 : 400, &err);
         return false;
     }
-    manifest_encode(&manifest, &request->manifest);
-    if (request->manifest.failed) {
+    struct gateway_put_job *put = gateway_put_job_of(request);
+    manifest_encode(&manifest, &put->manifest);
+    if (put->manifest.failed) {
         gateway_request_refuse(gateway, request, 400, STATUS_INPUT,
                                "the job has a name or a text that is not allowed");
         return false;
     }
-    if (request->manifest.size + GATEWAY_HEADROOM_BYTES > gateway->config.max_message) {
+    if (put->manifest.size + GATEWAY_HEADROOM_BYTES > gateway->config.max_message) {
         gateway_request_refuse(gateway, request, 413, STATUS_LIMIT,
                                "the job's SQL and list of files are too long: %zu bytes",
-                               request->manifest.size);
+                               put->manifest.size);
         return false;
     }
+    put->hash = manifest_hash(manifest_text(put));
     return true;
 }
 
 /* ---- the workers ---- */
 
-static struct text manifest_text(const struct gateway_request *request)
+static struct message message_store(const struct gateway *gateway, struct gateway_request *request)
 {
-    return (struct text){(const char *)request->manifest.bytes, (uint32_t)request->manifest.size};
-}
-
-static struct message message_store(const struct gateway *gateway,
-                                    const struct gateway_request *request)
-{
+    const struct gateway_put_job *put = gateway_put_job_of(request);
     return (struct message){
         .kind = MESSAGE_MANIFEST,
         .job = text_of(request->job_id),
-        .manifest = request->hash,
+        .manifest = put->hash,
         .from = gateway->config.name,
-        .store = {.request = request->number, .bytes = manifest_text(request)},
+        .store = {.request = request->number, .bytes = manifest_text(put)},
     };
 }
 
 void gateway_accept_begin(struct gateway *gateway, struct gateway_request *request,
                           const struct api_request *api)
 {
-    const struct gateway_config *config = &gateway->config;
     if (!api->has_owner) {
         gateway_request_refuse(gateway, request, 400, STATUS_INPUT,
                                "a job needs an owner key in " API_HEADER_OWNER);
         return;
     }
     if (!write_manifest(gateway, request, api)) return;
-    request->hash = manifest_hash(manifest_text(request));
+    struct gateway_put_job *put = gateway_put_job_of(request);
     struct gateway_job *job = gateway_job_find(gateway, api->job);
-    bool differs = job != NULL && job->layout != NULL && job->layout->hash != request->hash;
+    bool differs = job != NULL && job->layout != NULL && job->layout->hash != put->hash;
     if (differs && !gateway_job_forget_old(gateway, job)) {
         gateway_request_refuse(gateway, request, 409, STATUS_USAGE,
                                "there is another job %s already", request->job_id);
         return;
     }
-    request->stored = arena_array(&request->arena, struct gateway_stored, config->worker_count);
-    if (request->stored == NULL) {
+    put->stored = arena_array(&request->arena, struct gateway_stored, gateway->config.worker_count);
+    if (put->stored == NULL) {
         gateway_request_refuse(gateway, request, 503, STATUS_MEMORY,
                                "the gateway is out of memory");
         return;
     }
-    if (!gateway_request_take_tokens(gateway, request, config->worker_count)) return;
-    request->wait = WAIT_STORED;
     request->number = gateway_next_number(gateway);
     struct message message = message_store(gateway, request);
-    for (uint32_t i = 0; i < config->worker_count; i++) {
-        gateway_send(gateway, config->workers[i].name, &message, request->first_token + i);
-    }
+    gateway_request_send_all(gateway, request, &message, WAIT_STORED);
 }
 
 /* ---- the outcome ---- */
 
-static uint32_t count_marks(const struct gateway *gateway, const struct gateway_request *request,
+static uint32_t count_marks(const struct gateway *gateway, struct gateway_request *request,
                             enum gateway_mark mark)
 {
+    const struct gateway_stored *stored = gateway_put_job_of(request)->stored;
     uint32_t count = 0;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
-        count += request->stored[i].mark == mark;
+        count += stored[i].mark == mark;
     }
     return count;
 }
 
-static void take_back(struct gateway *gateway, const struct gateway_request *request)
+static void take_back(struct gateway *gateway, struct gateway_request *request)
 {
+    const struct gateway_put_job *put = gateway_put_job_of(request);
     struct message message = {
         .kind = MESSAGE_REMOVE,
         .job = text_of(request->job_id),
-        .manifest = request->hash,
+        .manifest = put->hash,
         .from = gateway->config.name,
         .remove = {REMOVE_REFUSED},
     };
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
-        if (request->stored[i].mark != MARK_NEW) continue;
+        if (put->stored[i].mark != MARK_NEW) continue;
         gateway_send(gateway, gateway->config.workers[i].name, &message, 0);
     }
 }
@@ -262,7 +261,7 @@ static void order_full(struct gateway *gateway, struct gateway_request *request)
     struct message message = message_store(gateway, request);
     message.store.order = true;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
-        struct gateway_stored *stored = &request->stored[i];
+        struct gateway_stored *stored = &gateway_put_job_of(request)->stored[i];
         if (stored->mark != MARK_FULL) continue;
         *stored = (struct gateway_stored){.mark = MARK_NONE, .ordered = true};
         gateway_send(gateway, gateway->config.workers[i].name, &message, 0);
@@ -274,7 +273,7 @@ static void refuse_silence(struct gateway *gateway, struct gateway_request *requ
 {
     char names[NAMES_SIZE] = "";
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
-        enum gateway_mark mark = request->stored[i].mark;
+        enum gateway_mark mark = gateway_put_job_of(request)->stored[i].mark;
         if (mark == MARK_NONE || mark == MARK_RETURNED) {
             names_append(names, gateway->config.workers[i].name);
         }
@@ -293,32 +292,34 @@ static bool refuse_for_good(struct gateway *gateway, struct gateway_request *req
     }
     if (count_marks(gateway, request, MARK_CANCELLED) > 0) {
         take_back(gateway, request);
-        gateway_request_refuse(gateway, request, 409, STATUS_CANCELLED,
-                               "somebody has cancelled job %s", request->job_id);
+        gateway_request_refuse(gateway, request, 409, STATUS_CANCELLED, "job %s was cancelled",
+                               request->job_id);
         return true;
     }
     if (count_marks(gateway, request, MARK_REFUSED) > 0) {
         take_back(gateway, request);
-        gateway_request_refuse(gateway, request, 400, STATUS_USAGE, "%s", request->refusal);
+        gateway_request_refuse(gateway, request, 400, STATUS_USAGE, "%s",
+                               gateway_put_job_of(request)->refusal);
         return true;
     }
     return false;
 }
 
 /* What a worker has that stored the job just now: nothing of it. */
-static void note_stored(struct gateway *gateway, const struct gateway_request *request,
+static void note_stored(struct gateway *gateway, struct gateway_request *request,
                         struct gateway_job *job)
 {
+    const struct gateway_put_job *put = gateway_put_job_of(request);
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         struct gateway_peer *peer = &job->peers[i];
         peer->live = true;
         bool is_later = peer->heard && peer->request > request->number;
-        bool is_held = request->stored[i].mark == MARK_HELD && gateway_peer_knows(job, peer);
+        bool is_held = put->stored[i].mark == MARK_HELD && gateway_peer_knows(job, peer);
         if (is_later || is_held) continue;
         peer->heard = true;
         peer->from_status = false;
         peer->request = request->number;
-        peer->manifest = request->hash;
+        peer->manifest = put->hash;
         peer->status = (struct message_status){.state = WORKER_JOB_RUNNING};
     }
 }
@@ -328,6 +329,7 @@ static struct gateway_job *learn_stored(struct gateway *gateway, struct gateway_
 {
     struct error err;
     struct layout *layout = NULL;
+    const struct gateway_put_job *put = gateway_put_job_of(request);
     struct gateway_job *job = gateway_job_find(gateway, text_of(request->job_id));
     if (job == NULL) job = gateway_job_add(gateway, text_of(request->job_id));
     if (job == NULL) {
@@ -338,7 +340,7 @@ static struct gateway_job *learn_stored(struct gateway *gateway, struct gateway_
     job->asked_ms = gateway->now_ms;
     if (job->layout == NULL) {
         status result =
-            job_layout_create(manifest_text(request), gateway->config.sentiment, &layout, &err);
+            job_layout_create(manifest_text(put), gateway->config.sentiment, &layout, &err);
         if (result == STATUS_OK) result = gateway_job_learn(gateway, job, layout, &err);
         if (result != STATUS_OK) {
             gateway_request_refuse_error(gateway, request, 503, &err);
@@ -346,7 +348,7 @@ static struct gateway_job *learn_stored(struct gateway *gateway, struct gateway_
         }
         job->round.active = false;
     }
-    if (job->layout->hash != request->hash) {
+    if (job->layout->hash != put->hash) {
         gateway_request_refuse(gateway, request, 409, STATUS_USAGE,
                                "there is another job %s already", request->job_id);
         return NULL;
@@ -354,10 +356,10 @@ static struct gateway_job *learn_stored(struct gateway *gateway, struct gateway_
     return job;
 }
 
-static void accept_finish(struct gateway *gateway, struct gateway_request *request)
+static struct gateway_job *accept_finish(struct gateway *gateway, struct gateway_request *request)
 {
     struct gateway_job *job = learn_stored(gateway, request);
-    if (job == NULL) return;
+    if (job == NULL) return NULL;
     note_stored(gateway, request, job);
     job->told = false; /* Whoever puts a job again knows nothing of what was told before. */
     bool is_new = count_marks(gateway, request, MARK_NEW) > 0;
@@ -370,18 +372,18 @@ static void accept_finish(struct gateway *gateway, struct gateway_request *reque
         gateway->effects->failed = true;
     }
     gateway_request_reply(gateway, request, is_new ? 201 : 200, "application/json", &body);
-    gateway_call_resume(gateway, job);
-    gateway_sync_consider(gateway, job);
+    return job;
 }
 
-static void decide(struct gateway *gateway, struct gateway_request *request)
+/* Returns the job that is now accepted, or NULL. */
+static struct gateway_job *decide(struct gateway *gateway, struct gateway_request *request)
 {
-    if (count_marks(gateway, request, MARK_NONE) > 0) return;
-    if (refuse_for_good(gateway, request)) return;
+    if (count_marks(gateway, request, MARK_NONE) > 0) return NULL;
+    if (refuse_for_good(gateway, request)) return NULL;
     if (count_marks(gateway, request, MARK_RETURNED) > 0) {
         refuse_silence(gateway, request);
     } else if (count_marks(gateway, request, MARK_FULL) == 0) {
-        accept_finish(gateway, request);
+        return accept_finish(gateway, request);
     } else if (count_marks(gateway, request, MARK_HELD) > 0) {
         order_full(gateway, request);
     } else {
@@ -390,6 +392,7 @@ static void decide(struct gateway *gateway, struct gateway_request *request)
         gateway_request_refuse_later(gateway, request, 429, WAIT_FOR_SLOT_MS + jitter_ms,
                                      "the cluster has as many jobs as it takes: wait for a slot");
     }
+    return NULL;
 }
 
 void gateway_accept_give_up(struct gateway *gateway, struct gateway_request *request)
@@ -401,8 +404,9 @@ void gateway_accept_returned(struct gateway *gateway, struct gateway_request *re
                              uint32_t worker)
 {
     ASSERT(worker < gateway->config.worker_count);
-    if (request->stored[worker].mark == MARK_NONE) request->stored[worker].mark = MARK_RETURNED;
-    decide(gateway, request);
+    struct gateway_stored *stored = &gateway_put_job_of(request)->stored[worker];
+    if (stored->mark == MARK_NONE) stored->mark = MARK_RETURNED;
+    (void)decide(gateway, request); /* Accepts nothing: a worker has no inbox. */
 }
 
 static enum gateway_mark mark_of(enum stored_outcome outcome)
@@ -435,26 +439,28 @@ static void note_refusal(struct gateway *gateway, uint32_t worker, const struct 
                    TEXT_ARGS(message->stored.text)); /* Cut at the end. */
 }
 
-void gateway_accept_take_stored(struct gateway *gateway, const struct message *message)
+struct gateway_job *gateway_accept_take_stored(struct gateway *gateway,
+                                               const struct message *message)
 {
     struct gateway_request *request =
         gateway_request_by_number(gateway, WAIT_STORED, message->stored.request);
     uint32_t worker = gateway_worker_named(gateway, message->from);
-    if (worker == gateway->config.worker_count) return;
+    if (worker == gateway->config.worker_count) return NULL;
     if (request == NULL) {
         note_refusal(gateway, worker, message);
-        return;
+        return NULL;
     }
-    if (!text_equal(text_of(request->job_id), message->job)) return;
-    struct gateway_stored *stored = &request->stored[worker];
+    if (!text_equal(text_of(request->job_id), message->job)) return NULL;
+    struct gateway_put_job *put = gateway_put_job_of(request);
+    struct gateway_stored *stored = &put->stored[worker];
     enum gateway_mark mark = mark_of(message->stored.outcome);
     /* Said twice, or said before the order came. */
-    if (stored->mark != MARK_NONE || (stored->ordered && mark == MARK_FULL)) return;
+    if (stored->mark != MARK_NONE || (stored->ordered && mark == MARK_FULL)) return NULL;
     stored->mark = mark;
     if (mark == MARK_REFUSED) {
-        int size = snprintf(request->refusal, sizeof request->refusal, "%.*s: %.*s",
+        int size = snprintf(put->refusal, sizeof put->refusal, "%.*s: %.*s",
                             TEXT_ARGS(message->from), TEXT_ARGS(message->stored.text));
-        if (size < 0) request->refusal[0] = '\0';
+        if (size < 0) put->refusal[0] = '\0';
     }
-    decide(gateway, request);
+    return decide(gateway, request);
 }

@@ -8,11 +8,11 @@
 #include <stdio.h>
 
 /* Nothing more is to be waited for. */
-static bool is_complete(const struct gateway *gateway, const struct gateway_request *request)
+static bool is_complete(const struct gateway *gateway, struct gateway_request *request)
 {
     const struct gateway_membership *membership = &gateway->membership;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
-        if (!request->listed[i].answered) return false;
+        if (!gateway_list_of(request)->workers[i].answered) return false;
     }
     if (request->kind != API_NODES || !membership->is_measuring) return true;
     return gateway->now_ms - request->arrived_ms >= GATEWAY_MEASURE_MS;
@@ -40,8 +40,9 @@ void gateway_list_begin(struct gateway *gateway, struct gateway_request *request
     request->wait = WAIT_LIST;
     request->number = gateway_next_number(gateway);
     request->deadline_ms = gateway->now_ms + gateway->config.sync_deadline_ms;
-    request->listed = arena_array(&request->arena, struct gateway_listed, worker_count);
-    if (request->listed == NULL || !gateway->connected) {
+    struct gateway_list *list = gateway_list_of(request);
+    list->workers = arena_array(&request->arena, struct gateway_listed, worker_count);
+    if (list->workers == NULL || !gateway->connected) {
         gateway_list_reply(gateway, request);
         return;
     }
@@ -89,7 +90,7 @@ void gateway_list_take_jobs(struct gateway *gateway, const struct message *messa
     struct gateway_request *request = gateway_request_by_number(gateway, WAIT_LIST, jobs->request);
     uint32_t worker = gateway_worker_named(gateway, message->from);
     if (request == NULL || worker == gateway->config.worker_count) return;
-    struct gateway_listed *listed = &request->listed[worker];
+    struct gateway_listed *listed = &gateway_list_of(request)->workers[worker];
     if (listed->answered || !listed_keep(listed, jobs, &request->arena)) return;
     if (is_complete(gateway, request)) gateway_list_reply(gateway, request);
 }
@@ -151,7 +152,8 @@ static void merge_job(struct job_entry *entries, uint32_t *count, const struct l
     entry->worker_count++;
 }
 
-struct text gateway_list_silent(struct gateway *gateway, const struct gateway_listed *listed)
+/* Names of the workers that did not answer, for people; in the scratch arena. */
+static struct text names_silent(struct gateway *gateway, const struct gateway_listed *listed)
 {
     struct buf names = {.limit = 4096};
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
@@ -165,16 +167,14 @@ struct text gateway_list_silent(struct gateway *gateway, const struct gateway_li
     return copy == NULL ? (struct text){"", 0} : text_of(copy);
 }
 
-static void put_jobs(struct gateway *gateway, const struct gateway_request *request,
-                     struct buf *body)
+static void put_jobs(struct gateway *gateway, const struct gateway_listed *listed, struct buf *body)
 {
-    const struct gateway_listed *listed = request->listed;
     uint32_t total = 0;
     for (uint32_t i = 0; listed != NULL && i < gateway->config.worker_count; i++) {
         total += listed[i].job_count;
     }
     struct job_entry *entries = arena_array(&gateway->scratch, struct job_entry, total + 1);
-    struct job_list list = {.jobs = entries, .silent = gateway_list_silent(gateway, listed)};
+    struct job_list list = {.jobs = entries, .silent = names_silent(gateway, listed)};
     if (entries == NULL) {
         gateway->effects->failed = true;
         return;
@@ -190,13 +190,12 @@ static void put_jobs(struct gateway *gateway, const struct gateway_request *requ
 /* ---- nodes ---- */
 
 /* What a worker itself has said, or has not. */
-static void add_answer(const struct gateway *gateway, const struct gateway_request *request,
+static void add_answer(const struct gateway *gateway, const struct gateway_listed *workers,
                        uint32_t worker, struct node_entry *entry)
 {
     const struct gateway_heard *heard = &gateway->heard[worker];
     struct gateway_listed none = {0};
-    const struct gateway_listed *listed =
-        request->listed != NULL ? &request->listed[worker] : &none;
+    const struct gateway_listed *listed = workers != NULL ? &workers[worker] : &none;
     entry->answers = listed->answered;
     entry->heard = heard->ever;
     entry->answered_ms_ago = heard->ever ? gateway->now_ms - heard->at_ms : 0;
@@ -275,7 +274,7 @@ static void sort_entries(struct node_entry *entries, uint32_t count)
 }
 
 /* Those that monitors tell of, and those that this gateway knows by itself. */
-static void collect_nodes(struct gateway *gateway, const struct gateway_request *request,
+static void collect_nodes(struct gateway *gateway, const struct gateway_listed *workers,
                           struct node_list *list, struct node_entry *entries)
 {
     const struct gateway_config *config = &gateway->config;
@@ -294,7 +293,7 @@ static void collect_nodes(struct gateway *gateway, const struct gateway_request 
     if (!is_fresh) set_state(self);
     for (uint32_t i = 0; i < config->worker_count; i++) {
         struct node_entry *entry = entry_named(list, entries, config->workers[i].name, NODE_WORKER);
-        add_answer(gateway, request, i, entry);
+        add_answer(gateway, workers, i, entry);
         if (!is_fresh || entry->state.size == 0) set_state(entry);
     }
 }
@@ -316,7 +315,7 @@ static void add_queues(struct gateway *gateway, struct node_list *list)
     list->queue_count = count;
 }
 
-static void put_nodes(struct gateway *gateway, const struct gateway_request *request,
+static void put_nodes(struct gateway *gateway, const struct gateway_listed *workers,
                       struct buf *body)
 {
     const struct gateway_membership *membership = &gateway->membership;
@@ -337,22 +336,23 @@ static void put_nodes(struct gateway *gateway, const struct gateway_request *req
         .monitored = membership->ever,
         .monitored_ms_ago = membership->ever ? gateway->now_ms - membership->at_ms : 0,
     };
-    collect_nodes(gateway, request, &list, entries);
+    collect_nodes(gateway, workers, &list, entries);
     add_queues(gateway, &list);
     node_list_encode(&list, body);
 }
 
 void gateway_list_reply(struct gateway *gateway, struct gateway_request *request)
 {
+    const struct gateway_listed *workers = gateway_list_of(request)->workers;
     struct buf body = {0};
     if (request->kind == API_TIMELINE) {
-        gateway_timeline_reply(gateway, request);
+        gateway_timeline_reply(gateway, request, names_silent(gateway, workers));
         return;
     }
     if (request->kind == API_LIST_JOBS) {
-        put_jobs(gateway, request, &body);
+        put_jobs(gateway, workers, &body);
     } else {
-        put_nodes(gateway, request, &body);
+        put_nodes(gateway, workers, &body);
     }
     if (body.failed) gateway->effects->failed = true;
     gateway_request_reply(gateway, request, 200, "application/json", &body);

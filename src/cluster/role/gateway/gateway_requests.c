@@ -46,7 +46,6 @@ struct gateway_request *gateway_request_add(struct gateway *gateway, uint64_t id
         .id = id,
         .kind = api->kind,
         .arrived_ms = gateway->now_ms,
-        .wait_ms = api->wait_ms,
         .deadline_ms = gateway->now_ms + gateway->config.reply_deadline_ms,
     };
     if (api->job.size > 0) memcpy(request->job_id, api->job.bytes, api->job.size);
@@ -66,9 +65,14 @@ void gateway_request_revoke(struct gateway *gateway, struct gateway_request *req
 
 static void request_free(struct gateway_request *request)
 {
-    buf_done(&request->manifest);
+    if (request->kind == API_PUT_JOB) buf_done(&request->of_kind.put_job.manifest);
     arena_done(&request->arena);
     memory_free(NULL, request, sizeof *request);
+}
+
+bool gateway_request_removes(const struct gateway_request *request)
+{
+    return request->kind == API_DELETE_JOB && request->wait == WAIT_CONFIRM && request->job != NULL;
 }
 
 void gateway_request_drop(struct gateway *gateway, struct gateway_request *request)
@@ -80,7 +84,7 @@ void gateway_request_drop(struct gateway *gateway, struct gateway_request *reque
     gateway->request_count--;
     memmove(&gateway->requests[i], &gateway->requests[i + 1],
             (gateway->request_count - i) * sizeof(struct gateway_request *));
-    if (request->removes && request->job != NULL) {
+    if (gateway_request_removes(request)) {
         ASSERT(request->job->removals > 0);
         request->job->removals--;
     }
@@ -94,6 +98,45 @@ void gateway_requests_destroy(struct gateway *gateway)
     }
     memory_free(NULL, gateway->requests,
                 sizeof(struct gateway_request *) * gateway->config.request_limit);
+}
+
+/* ---- what belongs to one kind ---- */
+
+struct gateway_put_job *gateway_put_job_of(struct gateway_request *request)
+{
+    ASSERT(request->kind == API_PUT_JOB);
+    return &request->of_kind.put_job;
+}
+
+struct gateway_get_job *gateway_get_job_of(struct gateway_request *request)
+{
+    ASSERT(request->kind == API_GET_JOB);
+    return &request->of_kind.get_job;
+}
+
+struct gateway_get_result *gateway_get_result_of(struct gateway_request *request)
+{
+    ASSERT(request->kind == API_GET_RESULT);
+    return &request->of_kind.get_result;
+}
+
+struct gateway_put_chunk *gateway_put_chunk_of(struct gateway_request *request)
+{
+    ASSERT(request->kind == API_PUT_CHUNK);
+    return &request->of_kind.put_chunk;
+}
+
+struct gateway_delete_job *gateway_delete_job_of(struct gateway_request *request)
+{
+    ASSERT(request->kind == API_DELETE_JOB);
+    return &request->of_kind.delete_job;
+}
+
+struct gateway_list *gateway_list_of(struct gateway_request *request)
+{
+    ASSERT(request->kind == API_LIST_JOBS || request->kind == API_NODES ||
+           request->kind == API_TIMELINE);
+    return &request->of_kind.list;
 }
 
 /* ---- answers ---- */
@@ -218,6 +261,18 @@ bool gateway_request_take_tokens(struct gateway *gateway, struct gateway_request
     request->first_token = gateway->next_token;
     request->token_count = count;
     gateway->next_token += count;
+    return true;
+}
+
+bool gateway_request_send_all(struct gateway *gateway, struct gateway_request *request,
+                              const struct message *message, enum gateway_wait wait)
+{
+    const struct gateway_config *config = &gateway->config;
+    if (!gateway_request_take_tokens(gateway, request, config->worker_count)) return false;
+    for (uint32_t i = 0; i < config->worker_count; i++) {
+        gateway_send(gateway, config->workers[i].name, message, request->first_token + i);
+    }
+    request->wait = wait;
     return true;
 }
 

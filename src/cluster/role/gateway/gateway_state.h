@@ -1,11 +1,11 @@
-/* gateway_state.h - what a gateway knows: its jobs, and the requests that wait.
+/* gateway_state.h - the memory of a gateway: its jobs, and the requests that wait.
  *
  * Private to gateway*.c; gateway_parts.h has the functions.
  *
- * A job without a job layout is one that somebody asks for and this gateway does not know: rounds
- * with needs_manifest are on their way. Numbers of rounds, of PUTs and of FETCHes come from one
- * counter that starts at a place chosen by the seed; so what was said to an earlier incarnation is
- * recognised, and of two answers of a worker the one with the higher number is the later.
+ * A job without a layout is one that a client asks for and this gateway does not know: rounds with
+ * needs_manifest are under way. Rounds, PUTs and FETCHes are numbered by one counter that starts at
+ * a place chosen by the seed. So an answer to an earlier incarnation of this gateway is recognised,
+ * and of two answers of one worker the one with the higher number is the later.
  */
 #ifndef CLUSTER_ROLE_GATEWAY_GATEWAY_STATE_H
 #define CLUSTER_ROLE_GATEWAY_GATEWAY_STATE_H
@@ -24,26 +24,27 @@ enum {
     GATEWAY_STOP_MS = 5000,
     GATEWAY_NUMBER_BITS = 40, /* Of a chunk's number. */
     GATEWAY_RETRY_MS = 1000,
-    GATEWAY_MEMBERS_MAX = 1024,         /* Nodes that monitors tell of. */
-    GATEWAY_EVENTS_MAX = 256,           /* That they tell. */
-    GATEWAY_MEMBERSHIP_FRESH_MS = 5000, /* What monitors said longer ago is not said any more. */
-    GATEWAY_MEASURE_MS = 300,           /* How long a list waits to know the queues, */
-    GATEWAY_MEASURED_MS = 1000,         /* and how long that is good for. */
+    GATEWAY_MEMBERS_MAX = 1024,         /* Nodes in the monitors' view. */
+    GATEWAY_EVENTS_MAX = 256,           /* Cluster events kept for timelines. */
+    GATEWAY_MEMBERSHIP_FRESH_MS = 5000, /* A view of the monitors is shown for so long. */
+    GATEWAY_MEASURE_MS = 300,           /* How long a list waits for the depths of queues, */
+    GATEWAY_MEASURED_MS = 1000,         /* and how long a measurement is reused. */
+    GATEWAY_REFUSAL_SIZE = 512,         /* A worker's reason not to store a job. */
     GATEWAY_API_KINDS = API_METRICS + 1
 };
 
 /* What a worker of the configuration last said about a job. */
 struct gateway_peer {
-    bool heard;               /* `status` holds something: */
-    bool from_status;         /* what the worker said, or only that it stored the job. */
-    bool answered;            /* In the round that is under way. */
-    bool live;                /* Answered the last round that is over. */
-    bool is_refusing;         /* Was told to store the job, and does not: */
-    char refusal[512];        /* this is why. */
-    bool is_silent;           /* Did not answer the owner's last rounds, */
-    uint64_t silent_since_ms; /* the first of which began then. */
-    uint64_t request;         /* The number that `status` answers. */
-    uint64_t manifest;        /* The hash that came with it. */
+    bool heard;                         /* `status` holds something: */
+    bool from_status;                   /* a STATUS, or only that the worker stored the job. */
+    bool answered;                      /* In the round that is under way. */
+    bool live;                          /* Answered the last round that is over. */
+    bool is_refusing;                   /* Was told to store the job, and does not: */
+    char refusal[GATEWAY_REFUSAL_SIZE]; /* this is why. */
+    bool is_silent;                     /* Did not answer the owner's last rounds, */
+    uint64_t silent_since_ms;           /* the first of which began then. */
+    uint64_t request;                   /* The number that `status` answers. */
+    uint64_t manifest;                  /* The hash that came with it. */
     struct message_status status;
     struct buf bytes;   /* The message that `status` borrows from, */
     struct arena arena; /* and its arrays. */
@@ -63,7 +64,7 @@ struct gateway_round {
     uint32_t answered_count;
 };
 
-/* How many rounds in a row a worker has wanted chunks of a scan by the same attempt. */
+/* For how many rounds in a row a worker has re-requested chunks of a scan by the same attempt. */
 struct gateway_rerequest {
     uint64_t attempt;
     uint32_t rounds;
@@ -79,7 +80,7 @@ struct gateway_job {
     uint64_t *sent;                        /* By scan. */
     struct gateway_end *ends;              /* By scan. */
     uint64_t *taken;                       /* By scan: chunks since the last round that is over. */
-    bool wants_round;   /* Somebody sends chunks, and we don't know how far it is. */
+    bool wants_round;   /* Chunks arrive, and it is not known how far the workers are. */
     uint32_t pace_ms;   /* Between the owner's rounds: short while there is news. */
     uint64_t pace_hash; /* Of the view after the last round. */
     struct arena arena;
@@ -91,12 +92,11 @@ struct gateway_job {
     bool learnt; /* and one that is over. */
     uint64_t learnt_ms;
     uint64_t over_number; /* Of the last round that is over. */
-    struct buf
-        held[2]; /* Of struct chunk_held: in flight in the last round, and in the one before. */
+    struct buf held[2];   /* struct chunk_held: in flight in the last round, and one before. */
     bool told;
-    uint64_t told_hash; /* Of the last view that the owner got here: for one who does not say. */
-    uint32_t removals;  /* DELETEs under way: nobody is asked any more. */
-    uint64_t asked_ms;  /* When somebody last asked for it. */
+    uint64_t told_hash; /* Of the last view sent to the owner: for a GET without `seen`. */
+    uint32_t removals;  /* DELETEs under way: no round begins. */
+    uint64_t asked_ms;  /* When a client last asked for it. */
 };
 
 /* What a request waits for. */
@@ -107,7 +107,7 @@ enum gateway_wait {
     WAIT_CONFIRM, /* For the broker. */
     WAIT_VIEW,    /* For a round to be over, or for news. */
     WAIT_RESULT,  /* For a page of a result. */
-    WAIT_LIST     /* For every worker to tell its jobs. */
+    WAIT_LIST     /* For every worker to list its jobs. */
 };
 
 /* A PUT's mark of each worker. */
@@ -139,44 +139,64 @@ struct gateway_listed {
     uint32_t milestone_count;
 };
 
+/* What a request of one kind knows beside what all of them know. */
+struct gateway_put_job {
+    struct buf manifest;
+    uint64_t hash;
+    struct gateway_stored *stored; /* By worker of the configuration. */
+    char refusal[GATEWAY_REFUSAL_SIZE];
+};
+
+struct gateway_get_job {
+    bool has_seen;
+    uint64_t seen;    /* Hash of the view that the client knows. */
+    uint64_t wait_ms; /* How long it waits for another one. */
+};
+
+struct gateway_get_result {
+    bool is_audit;
+    uint64_t part;       /* Number of the worker whose part of the audit it is, */
+    uint64_t part_count; /* of so many. */
+};
+
+struct gateway_put_chunk {
+    uint64_t size_bytes;
+};
+
+struct gateway_delete_job {
+    bool was_done; /* Else the job is cancelled, and readers are told so for a while. */
+};
+
+struct gateway_list {
+    struct gateway_listed *workers; /* By worker of the configuration; NULL: out of memory. */
+};
+
 struct gateway_request {
     uint64_t id;
     enum api_kind kind;
     enum gateway_wait wait;
     char job_id[ROLE_NAME_SIZE];
-    struct gateway_job *job; /* WAIT_JOB, WAIT_VIEW and removals: as long as they wait, it stays. */
-    bool gone;               /* Nobody hears the answer. */
+    struct gateway_job *job; /* WAIT_JOB, WAIT_VIEW and removals: while they wait, it stays. */
+    bool gone;               /* The client has closed its connection. */
     bool is_owner;           /* Has shown the right key. */
-    bool has_seen;
-    uint64_t seen; /* Hash of the view that it knows. */
     uint64_t arrived_ms;
-    uint64_t wait_ms;
     uint64_t deadline_ms;
     uint64_t round;         /* The first that began after it came; 0: none yet. */
     uint64_t number;        /* Under which workers answer. */
     uint64_t first_token;   /* Tokens from here on, */
     uint32_t token_count;   /* so many, */
-    uint32_t settled;       /* of which so many are confirmed; which ones, is told by */
-    bool *confirmed;        /* token - first_token. */
+    uint32_t settled;       /* of which so many are confirmed; which ones, is in */
+    bool *confirmed;        /* [token - first_token] */
     struct api_request api; /* WAIT_JOB: a copy, in the arena. */
     struct arena arena;
-    /* PUT job */
-    struct buf manifest;
-    uint64_t hash;
-    struct gateway_stored *stored; /* By worker of the configuration. */
-    char refusal[512];
-    /* GET result */
-    bool audit;
-    uint64_t first; /* Number of the worker whose audit they are, */
-    uint64_t total; /* of so many. */
-    /* GET jobs, GET nodes, GET timeline */
-    struct gateway_listed *listed; /* By worker of the configuration. */
-    /* PUT chunk */
-    uint64_t bytes;
-    /* DELETE */
-    bool was_done;
-    bool removes; /* Is one of the job's `removals`. */
-    bool cancels; /* Worth remembering: somebody may ask what became of the job. */
+    union {
+        struct gateway_put_job put_job;
+        struct gateway_get_job get_job;
+        struct gateway_get_result get_result;
+        struct gateway_put_chunk put_chunk;
+        struct gateway_delete_job delete_job;
+        struct gateway_list list; /* Of jobs or nodes, and a timeline. */
+    } of_kind;                    /* Only through the readers of gateway_parts.h. */
 };
 
 /* When a message of a worker last came. */
@@ -185,7 +205,7 @@ struct gateway_heard {
     uint64_t at_ms;
 };
 
-/* The monitors' last word of a node. */
+/* What the monitors last said of a node. */
 struct gateway_member {
     struct monitored node;
     uint64_t at_ms;
@@ -196,17 +216,16 @@ struct gateway_happened {
     uint64_t at_ms; /* When it happened, by our clock. */
 };
 
-/* What monitors tell, and how long the broker's queues are. */
+/* The monitors' view of the cluster, and the depths of the broker's queues. */
 struct gateway_membership {
-    bool ever;      /* Something was told, */
-    uint64_t at_ms; /* last at this time. */
+    bool ever;      /* A view came, */
+    uint64_t at_ms; /* the last one at this time. */
     struct term term;
     char leader[DATAGRAM_NAME_SIZE];
     struct gateway_member *nodes;
     uint32_t node_count;
     uint32_t node_capacity;
-    struct gateway_happened
-        *events; /* GATEWAY_EVENTS_MAX, in the order of their places; or NULL. */
+    struct gateway_happened *events; /* GATEWAY_EVENTS_MAX, in order of place; or NULL. */
     uint32_t event_count;
     struct buf queues; /* Of struct queue_depth. */
     bool is_measured;
@@ -215,7 +234,7 @@ struct gateway_membership {
     uint64_t measuring_ms; /* When it was asked for. */
 };
 
-/* A job that is no more, as readers are told for a while. */
+/* A job that has ended, as readers are told for a while. */
 struct gateway_ended {
     char id[ROLE_NAME_SIZE]; /* Empty: none. */
     enum job_state state;    /* JOB_CANCELLED or JOB_EXPIRED. */
@@ -239,7 +258,7 @@ struct gateway {
     uint64_t next_number;
     uint64_t next_token;
     bool connected;
-    bool blocked; /* The broker takes nothing for now. */
+    bool blocked; /* The broker takes no messages at present. */
     bool stopping;
     bool exited;
     uint64_t stopping_ms;

@@ -86,13 +86,13 @@ static void drop_early_completion(struct line *line, uint32_t holders, uint32_t 
     }
 }
 
-static void add_milestones(const struct gateway *gateway, const struct gateway_request *request,
+static void add_milestones(const struct gateway *gateway, const struct gateway_listed *workers,
                            struct line *line)
 {
     uint32_t holders = 0;
     uint32_t complete = 0;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
-        const struct gateway_listed *listed = &request->listed[i];
+        const struct gateway_listed *listed = &workers[i];
         if (listed->milestone_count > 0) holders++;
         for (uint32_t j = 0; j < listed->milestone_count; j++) {
             if (line->count == TIMELINE_MAX) return;
@@ -154,13 +154,13 @@ static void line_sort(struct line *line)
 }
 
 /* Whether any worker has something to say of the job, */
-static bool is_known(const struct gateway *gateway, const struct gateway_request *request,
+static bool is_known(const struct gateway *gateway, struct gateway_request *request,
                      bool *out_all_answered)
 {
     bool known = false;
     *out_all_answered = true;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
-        const struct gateway_listed *listed = &request->listed[i];
+        const struct gateway_listed *listed = &gateway_list_of(request)->workers[i];
         if (!listed->answered) *out_all_answered = false;
         if (listed->milestone_count > 0) known = true;
         for (uint32_t j = 0; j < listed->job_count; j++) {
@@ -170,10 +170,12 @@ static bool is_known(const struct gateway *gateway, const struct gateway_request
     return known;
 }
 
-void gateway_timeline_reply(struct gateway *gateway, struct gateway_request *request)
+void gateway_timeline_reply(struct gateway *gateway, struct gateway_request *request,
+                            struct text silent)
 {
+    const struct gateway_listed *workers = gateway_list_of(request)->workers;
     bool all_answered = false;
-    if (request->listed == NULL || !is_known(gateway, request, &all_answered)) {
+    if (workers == NULL || !is_known(gateway, request, &all_answered)) {
         if (all_answered) {
             gateway_request_refuse(gateway, request, 404, STATUS_USAGE,
                                    "there is no job %s, and none has ended lately",
@@ -191,14 +193,14 @@ void gateway_timeline_reply(struct gateway *gateway, struct gateway_request *req
     if (line.events == NULL) {
         gateway->effects->failed = true;
     } else {
-        add_milestones(gateway, request, &line);
+        add_milestones(gateway, workers, &line);
         add_happened(gateway, &line);
         line_sort(&line);
     }
     struct timeline timeline = {.job = text_of(request->job_id),
                                 .events = line.events,
                                 .event_count = line.count,
-                                .silent = gateway_list_silent(gateway, request->listed)};
+                                .silent = silent};
     timeline_encode(&timeline, &body);
     gateway_request_reply(gateway, request, 200, "application/json", &body);
 }

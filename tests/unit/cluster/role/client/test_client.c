@@ -317,7 +317,7 @@ static void a_job_that_somebody_cancelled_is_not_asked_for_again(void **state)
     world_start(world);
     world_run(world, LIMIT_MS);
     assert_int_equal(world->job_puts, 1);
-    run_to_failure(world, STATUS_CANCELLED, "somebody has cancelled job job-1");
+    run_to_failure(world, STATUS_CANCELLED, "job job-1 was cancelled");
 }
 
 static void cancelling_deletes_the_job(void **state)

@@ -1,12 +1,13 @@
-/* gateway_sync.c - rounds: every worker is asked what it has of a job, and the answers are kept.
+/* gateway_rounds.c - rounds: every worker is asked what it has of a job (SYNC), and the answers
+ * (STATUS) are kept.
  *
- * A job has at most one round under way. It is over when all have answered or when its time is;
- * then all who came before it began can be told. Owners' rounds come at a steady pace however often
- * they ask, readers' rounds when there are readers; one round serves all who wait.
+ * A job has at most one round under way. It is over when all workers have answered or when its time
+ * is; then all requests that came before it began can be answered. An owner's rounds come at a
+ * steady pace however often it asks, readers' rounds when there are readers; one round serves all.
  *
- * An owner's round also brings a worker that has lost the job back into it: whoever says that he
- * does not know it gets the manifest again. Only when everybody says so the job is gone: then it
- * was deleted, or its time was over, and only its client may begin it anew.
+ * An owner's round renews the job's lease at each worker (Gray and Cheriton 1989). It also repairs:
+ * a worker that does not know the job gets the manifest again. Only when every worker says so the
+ * job is gone: it was deleted or its lease ran out, and only its client may begin it anew.
  */
 #include "cluster/role/gateway/gateway_parts.h"
 
@@ -17,7 +18,7 @@ enum { PACE_PARTS = 16 }; /* Of the period: how soon a round can follow another.
 
 struct waiting {
     bool owner;
-    bool reader;   /* Also one who seeks the job, */
+    bool reader;   /* Also a request that seeks the job, */
     bool newcomer; /* and one of these that has not seen a whole round. */
 };
 
@@ -31,7 +32,7 @@ static struct waiting who_waits(const struct gateway *gateway, const struct gate
             waiting.owner = true;
         } else if (request->wait == WAIT_VIEW || request->wait == WAIT_JOB) {
             waiting.reader = true;
-            /* No round is under way: one that is not over was given up. */
+            /* No round is under way: one that is not over was abandoned. */
             if (request->round == 0 || request->round > job->over_number) waiting.newcomer = true;
         }
     }
@@ -97,7 +98,7 @@ static void begin_round(struct gateway *gateway, struct gateway_job *job, bool r
     send_sync(gateway, job);
 }
 
-void gateway_sync_consider(struct gateway *gateway, struct gateway_job *job)
+void gateway_round_consider(struct gateway *gateway, struct gateway_job *job)
 {
     if (!gateway->connected || job->round.active || job->removals > 0) return;
     struct waiting waiting = who_waits(gateway, job);
@@ -113,7 +114,7 @@ void gateway_sync_consider(struct gateway *gateway, struct gateway_job *job)
     }
 }
 
-void gateway_sync_abandon(struct gateway *gateway)
+void gateway_rounds_abandon(struct gateway *gateway)
 {
     for (uint32_t i = 0; i < gateway->job_count; i++) {
         gateway->jobs[i]->round.active = false;
@@ -122,7 +123,7 @@ void gateway_sync_abandon(struct gateway *gateway)
 
 /* ---- the end of a round ---- */
 
-/* Everybody has answered, and nobody has the job. */
+/* Every worker has answered, and none has the job. */
 static bool nobody_knows(const struct gateway *gateway, const struct gateway_job *job)
 {
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
@@ -154,32 +155,46 @@ static void send_manifest_again(struct gateway *gateway, struct gateway_job *job
     }
 }
 
-/* Those who came while the round was under way may speak of a job made meanwhile: they wait for the
- * next one. */
-static void refuse_seekers(struct gateway *gateway, struct gateway_job *job)
+static void note_rerequests(const struct gateway *gateway, struct gateway_job *job)
 {
-    for (uint32_t i = 0; i < gateway->request_count;) {
-        struct gateway_request *request = gateway->requests[i];
-        if (request->job == job && request->wait == WAIT_JOB && request->round != 0) {
-            gateway_call_no_job(gateway, request);
-        } else {
-            i++;
+    uint32_t scan_count = job->layout->plan->scan_count;
+    for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
+        const struct gateway_peer *peer = &job->peers[i];
+        struct gateway_rerequest *rerequested = job->rerequested + (size_t)i * scan_count;
+        bool tells = peer->live && gateway_peer_knows(job, peer);
+        for (uint32_t scan = 0; scan < scan_count; scan++) {
+            const struct rerequest *found = NULL;
+            for (uint32_t j = 0; tells && j < peer->status.rerequest_count; j++) {
+                if (peer->status.rerequests[j].scan == scan) found = &peer->status.rerequests[j];
+            }
+            uint64_t attempt = found != NULL ? found->attempt : 0;
+            bool is_same = found != NULL && rerequested[scan].attempt == attempt;
+            rerequested[scan].rounds = is_same ? rerequested[scan].rounds + 1 : found != NULL;
+            rerequested[scan].attempt = attempt;
         }
     }
 }
 
-static void end_seeking(struct gateway *gateway, struct gateway_job *job)
+/* At the end of a round: what is in flight anywhere, and what is re-requested. False: out of
+ * memory. */
+static bool note_round(const struct gateway *gateway, struct gateway_job *job)
 {
-    if (nobody_knows(gateway, job)) refuse_seekers(gateway, job);
-    if (gateway_job_is_waited_for(gateway, job)) {
-        gateway_sync_consider(gateway, job);
-    } else {
-        gateway_job_forget(gateway, job);
+    struct buf before = job->held[1];
+    job->held[1] = job->held[0];
+    job->held[0] = before;
+    buf_reset(&job->held[0]);
+    for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
+        const struct gateway_peer *peer = &job->peers[i];
+        if (!peer->live || !gateway_peer_knows(job, peer) || peer->status.held_count == 0) continue;
+        buf_put(&job->held[0], peer->status.held,
+                peer->status.held_count * sizeof *peer->status.held);
     }
+    note_rerequests(gateway, job);
+    return !job->held[0].failed;
 }
 
-/* While there is news the next round comes soon, since a client waits for it; otherwise ever later,
- * up to the period. */
+/* While there is news the next round comes soon, since a client waits for it; otherwise the pause
+ * doubles, up to the period (exponential back-off). */
 static void set_pace(struct gateway *gateway, struct gateway_job *job)
 {
     uint32_t period_ms = gateway->config.sync_period_ms;
@@ -198,18 +213,12 @@ static void set_pace(struct gateway *gateway, struct gateway_job *job)
     buf_done(&bytes);
 }
 
-static void end_round(struct gateway *gateway, struct gateway_job *job)
+enum gateway_round_result gateway_round_end(struct gateway *gateway, struct gateway_job *job)
 {
     job->round.active = false;
     job->over_number = job->round.number;
-    if (job->layout == NULL) {
-        end_seeking(gateway, job);
-        return;
-    }
-    if (nobody_knows(gateway, job)) {
-        gateway_call_job_gone(gateway, job);
-        return;
-    }
+    if (nobody_knows(gateway, job)) return ROUND_NO_JOB;
+    if (job->layout == NULL) return ROUND_SEEKING;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         struct gateway_peer *peer = &job->peers[i];
         peer->live = peer->answered;
@@ -223,31 +232,22 @@ static void end_round(struct gateway *gateway, struct gateway_job *job)
     for (uint32_t i = 0; i < job->layout->plan->scan_count; i++) {
         job->taken[i] = 0;
     }
-    if (!gateway_job_note_round(gateway, job)) gateway->effects->failed = true;
+    if (!note_round(gateway, job)) gateway->effects->failed = true;
     set_pace(gateway, job);
     if (job->round.renew && job->removals == 0) send_manifest_again(gateway, job);
-    gateway_call_tell(gateway, job);
-    gateway_sync_consider(gateway, job);
+    return ROUND_NEWS;
 }
 
-void gateway_sync_tick(struct gateway *gateway)
+bool gateway_round_is_late(const struct gateway *gateway, const struct gateway_job *job)
 {
-    for (uint32_t i = gateway->job_count; i > 0; i--) {
-        /* Backwards: the end of a round may forget the job, and the last takes its place. */
-        struct gateway_job *job = gateway->jobs[i - 1];
-        uint64_t age_ms = gateway->now_ms - job->round.started_ms;
-        if (job->round.active && age_ms >= gateway->config.sync_deadline_ms) {
-            end_round(gateway, job);
-        } else {
-            gateway_sync_consider(gateway, job);
-        }
-    }
+    uint64_t age_ms = gateway->now_ms - job->round.started_ms;
+    return job->round.active && age_ms >= gateway->config.sync_deadline_ms;
 }
 
 /* ---- what workers say ---- */
 
-/* The message was decoded into the scratch arena: both arenas change places, so that nothing is
- * copied. */
+/* The message was decoded into the scratch arena: both arenas change places, so nothing is copied.
+ */
 static void keep_status(struct gateway *gateway, struct gateway_peer *peer,
                         const struct message *message, struct event *event)
 {
@@ -265,59 +265,19 @@ static void keep_status(struct gateway *gateway, struct gateway_peer *peer,
     arena_reset(&gateway->scratch);
 }
 
-void gateway_sync_take_status(struct gateway *gateway, const struct message *message,
-                              struct event *event)
+struct gateway_job *gateway_round_take_status(struct gateway *gateway,
+                                              const struct message *message, struct event *event)
 {
     uint64_t number = message->status.request;
     uint32_t worker = gateway_worker_named(gateway, message->from);
     struct gateway_job *job = gateway_job_find(gateway, message->job);
-    if (worker == gateway->config.worker_count || job == NULL) return;
-    if (number < gateway->first_number || number >= gateway->next_number) return;
+    if (worker == gateway->config.worker_count || job == NULL) return NULL;
+    if (number < gateway->first_number || number >= gateway->next_number) return NULL;
     struct gateway_peer *peer = &job->peers[worker];
-    if (peer->heard && number < peer->request) return;
+    if (peer->heard && number < peer->request) return NULL;
     keep_status(gateway, peer, message, event);
-    if (!job->round.active || number != job->round.number || peer->answered) return;
+    if (!job->round.active || number != job->round.number || peer->answered) return NULL;
     peer->answered = true;
     job->round.answered_count++;
-    if (job->round.answered_count == gateway->config.worker_count) end_round(gateway, job);
-}
-
-static void refuse_all_seekers(struct gateway *gateway, struct gateway_job *job,
-                               const struct error *err)
-{
-    for (uint32_t i = 0; i < gateway->request_count;) {
-        struct gateway_request *request = gateway->requests[i];
-        if (request->job == job && request->wait == WAIT_JOB) {
-            gateway_request_refuse_error(gateway, request, 503, err);
-        } else {
-            i++;
-        }
-    }
-    effects_say(gateway->effects, SAY_WARN, "event=manifest_unusable job=%s error=\"%s\"", job->id,
-                err->text);
-    if (!gateway_job_is_waited_for(gateway, job)) gateway_job_forget(gateway, job);
-}
-
-void gateway_sync_take_manifest(struct gateway *gateway, const struct message *message)
-{
-    struct gateway_job *job = gateway_job_find(gateway, message->job);
-    if (job == NULL || job->layout != NULL) return;
-    struct error err;
-    struct layout *layout = NULL;
-    status result =
-        job_layout_create(message->store.bytes, gateway->config.sentiment, &layout, &err);
-    if (result == STATUS_OK &&
-        (layout->hash != message->manifest || !text_equal(layout->manifest.job, message->job))) {
-        job_layout_release(layout);
-        result = error_set(&err, STATUS_CORRUPT, "the manifest that came is of another job");
-    }
-    if (result == STATUS_OK) result = gateway_job_learn(gateway, job, layout, &err);
-    if (result != STATUS_OK) {
-        refuse_all_seekers(gateway, job, &err);
-        return;
-    }
-    /* The round that looked for it is of no more use: answers to it still count as news. */
-    job->round.active = false;
-    gateway_call_resume(gateway, job);
-    gateway_sync_consider(gateway, job);
+    return job->round.answered_count == gateway->config.worker_count ? job : NULL;
 }
