@@ -68,6 +68,19 @@ struct broker_memory {
     bool is_up;
 };
 
+void broker_queue_name(const char *cluster, const struct bus_address *address,
+                       char out[BROKER_QUEUE_NAME_SIZE])
+{
+    int size;
+    if (address->kind == BUS_INBOX) {
+        size = snprintf(out, BROKER_QUEUE_NAME_SIZE, "%s.inbox.%.*s", cluster,
+                        TEXT_ARGS(address->node));
+    } else {
+        size = snprintf(out, BROKER_QUEUE_NAME_SIZE, "%s.work.%u", cluster, address->work);
+    }
+    ASSERT(size > 0 && size < BROKER_QUEUE_NAME_SIZE);
+}
+
 status broker_memory_create(struct broker_memory **out, struct error *err)
 {
     struct broker_memory *broker = memory_alloc(NULL, sizeof *broker);

@@ -1,8 +1,7 @@
 /* broker_memory.h - a broker in memory: what RabbitMQ does for us, one step at a time.
  *
- * A model, single-threaded and without a clock, for bus_memory and for the simulator. The suite
- * that checks every bus runs against it and against a real RabbitMQ, so that what is found in
- * simulation holds outside.
+ * A model, single-threaded and without a clock, for the simulator. The suite that checks every bus
+ * runs against it and against a real RabbitMQ, so that what the simulator finds holds outside.
  *
  * Connections publish, consume and acknowledge; the broker answers with actions that the caller
  * takes one by one (broker_memory_take): deliveries, confirms, returns, cancels. Between publishing
@@ -27,6 +26,10 @@
 struct broker_memory;
 
 enum { BROKER_QUEUE_NAME_SIZE = 96 };
+
+/* "CLUSTER.inbox.NODE" and "CLUSTER.work.K". */
+void broker_queue_name(const char *cluster, const struct bus_address *address,
+                       char out[BROKER_QUEUE_NAME_SIZE]);
 
 MUST_USE status broker_memory_create(struct broker_memory **out, struct error *err);
 void broker_memory_destroy(struct broker_memory *broker);

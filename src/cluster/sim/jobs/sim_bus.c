@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "engine/base/assert.h"
-#include "cluster/sim/bus_memory.h"
 
 enum { BURST = 4, CONNECT_MIN_MS = 1, CONNECT_MAX_MS = 150, CONNECT_AGAIN_MS = 500 };
 
@@ -17,18 +16,18 @@ static const char cluster_name[] = "sim";
 
 static void take_timer(void *context, uint64_t incarnation);
 
-static void name_of(const struct bus_address *address, char out[BUS_MEMORY_NAME_SIZE])
+static void name_of(const struct bus_address *address, char out[BROKER_QUEUE_NAME_SIZE])
 {
-    bus_memory_name(cluster_name, address, out);
+    broker_queue_name(cluster_name, address, out);
 }
 
-static void inbox_name(const struct sim_net *net, uint32_t node, char out[BUS_MEMORY_NAME_SIZE])
+static void inbox_name(const struct sim_net *net, uint32_t node, char out[BROKER_QUEUE_NAME_SIZE])
 {
     struct bus_address address = {.kind = BUS_INBOX, .node = text_of(net->names[node])};
     name_of(&address, out);
 }
 
-static void work_name(uint32_t work, char out[BUS_MEMORY_NAME_SIZE])
+static void work_name(uint32_t work, char out[BROKER_QUEUE_NAME_SIZE])
 {
     struct bus_address address = {.kind = BUS_WORK, .work = work};
     name_of(&address, out);
@@ -90,7 +89,7 @@ void sim_net_start_broker(struct sim_net *net)
 
 void sim_net_hurt_queue(struct sim_net *net, uint32_t queue, enum sim_queue_fault fault)
 {
-    char name[BUS_MEMORY_NAME_SIZE];
+    char name[BROKER_QUEUE_NAME_SIZE];
     if (queue < net->node_count) {
         inbox_name(net, queue, name);
     } else {
@@ -119,7 +118,7 @@ static void tell(struct sim_bus *bus, enum bus_event_kind kind)
 
 static void declare_all(struct sim_bus *bus)
 {
-    char name[BUS_MEMORY_NAME_SIZE];
+    char name[BROKER_QUEUE_NAME_SIZE];
     for (uint32_t i = 0; i < bus->net->node_count; i++) {
         inbox_name(bus->net, i, name);
         broker_memory_declare(bus->net->broker, name, true, false);
@@ -136,7 +135,7 @@ static void follow_work(struct sim_bus *bus)
     if (connection == 0 || bus->is_working == bus->wants_work) return;
     bus->is_working = bus->wants_work;
     for (uint32_t i = 0; i < bus->net->work_count; i++) {
-        char name[BUS_MEMORY_NAME_SIZE];
+        char name[BROKER_QUEUE_NAME_SIZE];
         work_name(i, name);
         if (bus->is_working) {
             broker_memory_consume(bus->net->broker, connection, name,
@@ -170,7 +169,7 @@ static void connect_timer(void *context, uint64_t incarnation)
     inbox_reconnect(bus->inbox);
     declare_all(bus);
     tell(bus, BUS_CONNECTED);
-    char name[BUS_MEMORY_NAME_SIZE];
+    char name[BROKER_QUEUE_NAME_SIZE];
     inbox_name(net, bus->node, name);
     broker_memory_consume(net->broker, bus->connections[SIM_CONSUMER], name,
                           net->limits.inbox_prefetch);
@@ -281,7 +280,7 @@ static bool publish_some(struct sim_bus *bus, uint32_t limit)
     uint64_t sequence;
     uint32_t i = 0;
     for (; i < limit && outbox_next(bus->outbox, &message, &sequence); i++) {
-        char name[BUS_MEMORY_NAME_SIZE];
+        char name[BROKER_QUEUE_NAME_SIZE];
         name_of(&message.to, name);
         broker_memory_publish(bus->net->broker, bus->connections[SIM_PUBLISHER], name,
                               message.bytes, sequence);
@@ -340,7 +339,7 @@ static void deliver(struct sim_bus *bus, struct broker_action *action)
 {
     struct bus_event event = {.kind = BUS_DELIVERY, .queue = BUS_INBOX, .bytes = action->bytes};
     for (uint32_t i = 0; i < bus->net->work_count; i++) {
-        char name[BUS_MEMORY_NAME_SIZE];
+        char name[BROKER_QUEUE_NAME_SIZE];
         work_name(i, name);
         if (strcmp(name, action->queue) == 0) {
             event.queue = BUS_WORK;

@@ -53,9 +53,9 @@ static void world_set_alarm(struct world *world, bool is_on)
 static void world_delete_inbox(struct world *world, const char *node)
 {
     if (world->memory != NULL) {
-        char name[BUS_MEMORY_NAME_SIZE];
+        char name[BROKER_QUEUE_NAME_SIZE];
         struct bus_address address = {.kind = BUS_INBOX, .node = text_of(node)};
-        bus_memory_name(world->cluster, &address, name);
+        broker_queue_name(world->cluster, &address, name);
         broker_memory_delete(world->memory, name);
     } else {
         const char *uri = broker_process_uri(world->process);

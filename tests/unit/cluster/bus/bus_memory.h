@@ -1,14 +1,34 @@
-/* bus_memory.c - the audit between the caller and a broker in memory. */
-#include "cluster/sim/bus_memory.h"
+/* bus_memory.h - a bus over a broker in memory, for the suite that checks every bus.
+ *
+ *     bus_memory_open -> (bus_send ... | bus_memory_pump)* -> bus_close
+ *
+ * Nothing happens but in bus_memory_pump, which also calls the listener. It does what bus_amqp
+ * does: connects, declares all queues, publishes within the window, declares again when a message
+ * was returned, connects anew when a queue under it is gone. bus_close pumps until nothing waits,
+ * without a clock: it stops when the broker does nothing more.
+ *
+ * Memory: the broker is borrowed and must live longer. Threads: one.
+ */
+#ifndef UNIT_BUS_MEMORY_H
+#define UNIT_BUS_MEMORY_H
 
 #include <stdio.h>
 
 #include "engine/base/arena.h"
 #include "engine/base/assert.h"
-#include "cluster/sim/broker_memory.h"
+#include "cluster/bus/bus.h"
 #include "cluster/bus/bus_tracker.h"
+#include "cluster/sim/broker_memory.h"
 
-_Static_assert((int)BUS_MEMORY_NAME_SIZE == (int)BROKER_QUEUE_NAME_SIZE, "names are the broker's");
+struct bus_memory_options {
+    const char *cluster;
+    const char *node;         /* Whose inbox this bus takes from. */
+    const char *const *nodes; /* All nodes of the cluster: their inboxes are declared. */
+    uint32_t node_count;
+    uint32_t work_count;
+    struct bus_limits limits; /* The deadline means nothing here. */
+    bool durable;
+};
 
 struct bus_memory {
     struct bus bus;
@@ -25,31 +45,18 @@ struct bus_memory {
     struct arena arena;
 };
 
-void bus_memory_name(const char *cluster, const struct bus_address *address,
-                     char out[BUS_MEMORY_NAME_SIZE])
-{
-    int size;
-    if (address->kind == BUS_INBOX) {
-        size =
-            snprintf(out, BUS_MEMORY_NAME_SIZE, "%s.inbox.%.*s", cluster, TEXT_ARGS(address->node));
-    } else {
-        size = snprintf(out, BUS_MEMORY_NAME_SIZE, "%s.work.%u", cluster, address->work);
-    }
-    ASSERT(size > 0 && size < BUS_MEMORY_NAME_SIZE);
-}
-
 static void inbox_name(const struct bus_memory *memory, const char *node,
-                       char out[BUS_MEMORY_NAME_SIZE])
+                       char out[BROKER_QUEUE_NAME_SIZE])
 {
     struct bus_address address = {.kind = BUS_INBOX, .node = text_of(node)};
-    bus_memory_name(memory->options.cluster, &address, out);
+    broker_queue_name(memory->options.cluster, &address, out);
 }
 
 static void work_name(const struct bus_memory *memory, uint32_t work,
-                      char out[BUS_MEMORY_NAME_SIZE])
+                      char out[BROKER_QUEUE_NAME_SIZE])
 {
     struct bus_address address = {.kind = BUS_WORK, .work = work};
-    bus_memory_name(memory->options.cluster, &address, out);
+    broker_queue_name(memory->options.cluster, &address, out);
 }
 
 static void tell(struct bus_memory *memory, struct bus_event *event)
@@ -76,7 +83,7 @@ static void tell_settled(struct bus_memory *memory, enum bus_event_kind kind, st
 
 static void declare_all(struct bus_memory *memory)
 {
-    char name[BUS_MEMORY_NAME_SIZE];
+    char name[BROKER_QUEUE_NAME_SIZE];
     for (uint32_t i = 0; i < memory->options.node_count; i++) {
         inbox_name(memory, memory->options.nodes[i], name);
         broker_memory_declare(memory->broker, name, true, memory->options.durable);
@@ -92,7 +99,7 @@ static void follow_work(struct bus_memory *memory)
     if (memory->connection == 0 || memory->is_working == memory->wants_work) return;
     memory->is_working = memory->wants_work;
     for (uint32_t i = 0; i < memory->options.work_count; i++) {
-        char name[BUS_MEMORY_NAME_SIZE];
+        char name[BROKER_QUEUE_NAME_SIZE];
         work_name(memory, i, name);
         if (memory->is_working) {
             broker_memory_consume(memory->broker, memory->connection, name,
@@ -106,9 +113,9 @@ static void follow_work(struct bus_memory *memory)
 static void add_depth(const struct bus_memory *memory, const struct bus_address *address,
                       struct buf *out)
 {
-    char name[BUS_MEMORY_NAME_SIZE];
+    char name[BROKER_QUEUE_NAME_SIZE];
     struct bus_depth depth = {0};
-    bus_memory_name(memory->options.cluster, address, name);
+    broker_queue_name(memory->options.cluster, address, name);
     (void)snprintf(depth.name, sizeof depth.name, "%.79s",
                    name + strlen(memory->options.cluster) + 1);
     broker_memory_depth(memory->broker, name, &depth.messages, &depth.consumers);
@@ -142,7 +149,7 @@ static bool connect_again(struct bus_memory *memory)
     outbox_reconnect(memory->outbox);
     inbox_reconnect(memory->inbox);
     declare_all(memory);
-    char name[BUS_MEMORY_NAME_SIZE];
+    char name[BROKER_QUEUE_NAME_SIZE];
     inbox_name(memory, memory->options.node, name);
     struct bus_event event = {.kind = BUS_CONNECTED};
     tell(memory, &event);
@@ -156,8 +163,8 @@ static bool publish_one(struct bus_memory *memory)
     struct outbox_message message;
     uint64_t sequence;
     if (!outbox_next(memory->outbox, &message, &sequence)) return false;
-    char name[BUS_MEMORY_NAME_SIZE];
-    bus_memory_name(memory->options.cluster, &message.to, name);
+    char name[BROKER_QUEUE_NAME_SIZE];
+    broker_queue_name(memory->options.cluster, &message.to, name);
     broker_memory_publish(memory->broker, memory->connection, name, message.bytes, sequence);
     return true;
 }
@@ -181,7 +188,7 @@ static void deliver(struct bus_memory *memory, struct broker_action *action)
     }
     struct bus_event event = {.kind = BUS_DELIVERY, .queue = BUS_INBOX, .bytes = action->bytes};
     for (uint32_t i = 0; i < memory->options.work_count; i++) {
-        char name[BUS_MEMORY_NAME_SIZE];
+        char name[BROKER_QUEUE_NAME_SIZE];
         work_name(memory, i, name);
         if (strcmp(name, action->queue) == 0) {
             event.queue = BUS_WORK;
@@ -218,7 +225,10 @@ static bool take_action(struct bus_memory *memory, uint64_t choice)
     return true;
 }
 
-bool bus_memory_pump(struct bus *bus, uint64_t choice)
+/* One step: connects if it is not connected, or else publishes one message, takes one action of the
+ * broker and sends what acknowledgements there are. The choice is that of broker_memory_take.
+ * False: there was nothing to do. */
+static bool bus_memory_pump(struct bus *bus, uint64_t choice)
 {
     struct bus_memory *memory = (struct bus_memory *)bus;
     if (memory->connection != 0 &&
@@ -237,7 +247,8 @@ bool bus_memory_pump(struct bus *bus, uint64_t choice)
     return any;
 }
 
-void bus_memory_lose(struct bus *bus)
+/* The connection is lost; the next step finds out. */
+static void bus_memory_lose(struct bus *bus)
 {
     struct bus_memory *memory = (struct bus_memory *)bus;
     broker_memory_disconnect(memory->broker, memory->connection);
@@ -318,8 +329,10 @@ static bool copy_options(struct bus_memory *memory, const struct bus_memory_opti
     return true;
 }
 
-status bus_memory_open(struct broker_memory *broker, const struct bus_memory_options *options,
-                       struct bus_listener *listener, struct bus **out_bus, struct error *err)
+static status bus_memory_open(struct broker_memory *broker,
+                              const struct bus_memory_options *options,
+                              struct bus_listener *listener, struct bus **out_bus,
+                              struct error *err)
 {
     struct bus_memory *memory = memory_alloc(NULL, sizeof *memory);
     if (memory == NULL) return error_memory(err);
@@ -336,3 +349,5 @@ status bus_memory_open(struct broker_memory *broker, const struct bus_memory_opt
     *out_bus = &memory->bus;
     return STATUS_OK;
 }
+
+#endif
