@@ -45,7 +45,7 @@ static const struct option_spec node_options_given[OPTIONS] = {
     "Runs until SIGTERM or Ctrl-C: then it finishes what is in flight and exits with code 0; a\n"  \
     "second signal ends it at once. It may be killed at any time. The file is described in\n"      \
     "docs/reference/cluster-file.md. The node keeps its files in data_dir/NAME, among them log\n"  \
-    "and pid. MILLRACE_CRASH in the environment arms crash points, for tests."
+    "and pid."
 
 static const struct command_spec gateway_spec = {
     .name = "gateway",

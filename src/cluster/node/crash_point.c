@@ -1,7 +1,7 @@
-/* crash_point.c - a short list, looked through at every hit while something is armed.
+/* crash_point.c - a short list that every hit searches while a point is armed.
  *
- * Chances come from splitmix64 with its state counted up atomically: threads draw different numbers
- * of one sequence, whoever comes first.
+ * Chances come from splitmix64 (Steele, Lea and Flood 2014), whose state is a counter: an atomic
+ * increment gives each thread its own number of one sequence, so that a seed replays.
  */
 #include "cluster/node/crash_point.h"
 
@@ -21,9 +21,9 @@ enum { POINTS_MAX = 16 };
 struct crash_point {
     struct text name;           /* Of crash_points_known. */
     uint64_t count;             /* At which hit; 0: by chance. */
-    uint64_t chance;            /* Out of 2^64, */
-    atomic_uint_least64_t hits; /* so far, */
-    uint64_t seed;              /* and the dice. */
+    uint64_t chance;            /* Out of 2^64. */
+    atomic_uint_least64_t hits; /* So far. */
+    uint64_t seed;
 };
 
 bool crash_points_armed;
@@ -40,7 +40,7 @@ static struct crash_point points[POINTS_MAX];
 static size_t point_count;
 static void (*replaced_kill)(const char *name);
 
-/* Cuts off what stands before the first `mark`, or all; false: there was no mark. */
+/* Cuts off the text before the first `mark`, or all of it; false: there was no mark. */
 static bool take_until(struct text *text, char mark, struct text *out)
 {
     const char *end = text->size == 0 ? NULL : memchr(text->bytes, mark, text->size);
@@ -71,7 +71,7 @@ static status name_fail(struct text name, struct error *err)
                      TEXT_ARGS(name), TEXT_ARGS(*nearest));
 }
 
-/* Only digits; 0 is too few. */
+/* Digits only. */
 static bool parse_count(struct text text, uint64_t *out)
 {
     int64_t value = 0;
@@ -83,7 +83,7 @@ static bool parse_count(struct text text, uint64_t *out)
     return true;
 }
 
-/* What stands after the first colon: COUNT, or pPROBABILITY with or without :SEED. */
+/* COUNT, or pPROBABILITY with or without :SEED. */
 static status parse_when(struct text words, struct crash_point *out, struct error *err)
 {
     struct text first;
@@ -112,7 +112,7 @@ static status parse_when(struct text words, struct crash_point *out, struct erro
     return STATUS_OK;
 }
 
-/* One of the words. `out_mine`: it speaks of this process. */
+/* `out_mine`: the word names this node, its role, or neither. */
 static status parse_point(struct text words, struct crash_owner owner, struct crash_point *out,
                           bool *out_mine, struct error *err)
 {
@@ -182,7 +182,7 @@ static void crash(struct text name)
     char line[128];
     int size = snprintf(line, sizeof line, "crash point %.*s: killing process %ld\n",
                         TEXT_ARGS(name), (long)getpid());
-    /* Nobody could be told that this did not work. */
+    /* Where standard error does not take the line, no other place is left to report that. */
     ssize_t written = write(STDERR_FILENO, line, (size_t)size);
     (void)written;
     (void)kill(getpid(), SIGKILL); /* Always allowed. */

@@ -1,20 +1,22 @@
-/* crash_point.h - places where a process can be told to kill itself, to test what comes after.
+/* crash_point.h - moments at which a process can be told to kill itself.
  *
- * Every promise about crashes is a promise about moments: after the log and before the
- * acknowledgement, for example. CRASH_POINT names such a moment. It is in every build, so that what
- * is tested is what is used, and costs one branch that is never taken while nothing is armed.
+ * Every promise about crashes is a promise about moments: after the input log and before the
+ * acknowledgement, for example. CRASH_POINT names such a moment. Where FAULT_INJECTION is 1, it
+ * costs one branch that is not taken while nothing is armed; where it is 0, no code of it is left,
+ * and a node refuses to start with MILLRACE_CRASH, rather than to let a test pass that never
+ * crashed anything.
  *
  *     NAME[@NODE_OR_ROLE][:COUNT | :pPROBABILITY[:SEED]], several separated by commas
  *
- *     before-log                 at the first time
- *     after-log@w2:100           in node w2, at the 100th time
- *     before-publish@worker:p0.001:7   in workers, each time with this chance, the same for seed 7
+ *     before-log                 at the first hit
+ *     after-log@w2:100           in node w2, at the 100th hit
+ *     before-publish@worker:p0.001:7   in workers, at each hit with this probability; seed 7
  *
- * A point with a count is hit again by a process that is started again with the same words, and so
- * is one with a seed: whoever restarts it takes them away, or has a loop. Without a seed, each
- * process throws its own dice.
+ * A restarted process with the same words reaches a point with a count or a seed again and would
+ * crash for ever; later_environment.h removes those. Without a seed, each process draws its own
+ * random numbers.
  *
- * Threads: arm before there are any; points may be hit from all.
+ * Threads: arm before any is started; all may hit points.
  */
 #ifndef CLUSTER_NODE_CRASH_POINT_H
 #define CLUSTER_NODE_CRASH_POINT_H
@@ -23,7 +25,15 @@
 #include <stddef.h>
 
 #include "engine/base/error.h"
+#include "engine/base/fault_injection.h"
 #include "engine/base/text.h"
+
+struct crash_owner {
+    const char *node; /* The name of this node, */
+    const char *role; /* and its role. */
+};
+
+#if FAULT_INJECTION
 
 /* `name` is one of crash_points_known. */
 #define CRASH_POINT(name)                                                                          \
@@ -37,19 +47,32 @@ extern bool crash_points_armed;
 extern const struct text crash_points_known[];
 extern const size_t crash_points_known_count;
 
-struct crash_owner {
-    const char *node; /* The name of this node, */
-    const char *role; /* and what it is. */
-};
-
-/* Arms what the words say for this process; NULL and "" arm nothing. STATUS_USAGE: they are wrong,
- * for this process or another, and nothing is armed. */
+/* Arms the points that the words name for this process; NULL and "" arm nothing. STATUS_USAGE: the
+ * words are wrong, for this process or another, and nothing is armed. */
 MUST_USE status crash_points_arm(const char *words, struct crash_owner owner, struct error *err);
 void crash_points_disarm(void);
 
 void crash_point_hit(const char *name);
 
-/* For tests: what is called instead of killing this process; NULL: kill it. */
+/* For tests: called instead of killing this process; NULL: kill it. */
 void crash_points_replace_kill(void (*kill_process)(const char *name));
+
+#else
+
+#define CRASH_POINT(name)                                                                          \
+    do {                                                                                           \
+    } while (0)
+
+MUST_USE static inline status crash_points_arm(const char *words, struct crash_owner owner,
+                                               struct error *err)
+{
+    (void)owner;
+    if (words == NULL || words[0] == '\0') return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "MILLRACE_CRASH: this program is built without crash points; unset it, or "
+                     "configure with -Dfault_injection=true");
+}
+
+#endif
 
 #endif
