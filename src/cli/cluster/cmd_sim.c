@@ -8,6 +8,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
+#include "engine/base/fault_injection.h"
 #include "engine/data/print_table.h"
 #include "engine/file/clock.h"
 #include "cluster/sim/jobs/scenario.h"
@@ -18,11 +19,11 @@ enum {
     SIM_SEEDS,
     SIM_MONITORS,
     SIM_PROFILE,
-    SIM_MUTATION,
     SIM_PROCESSES,
     SIM_TRACE,
     SIM_STOP,
     SIM_QUIET,
+    SIM_MUTATION, /* The last: only where mistakes can be planted. */
     SIM_OPTIONS
 };
 
@@ -33,12 +34,20 @@ static const struct option_spec sim_options_given[SIM_OPTIONS] = {
     [SIM_SEEDS] = {"seeds", "A..B", "which runs; default: 1..1000", false, 0},
     [SIM_MONITORS] = {"monitors", NULL, "monitors and what they watch, instead of jobs", false, 0},
     [SIM_PROFILE] = {"profile", "NAME", "what goes wrong; default: mixed", false, 0},
-    [SIM_MUTATION] = {"mutation", "NAME", "plant a mistake, to be found", false, 0},
     [SIM_PROCESSES] = {"processes", "N", "how many at once; default: one per core", false, 0},
     [SIM_TRACE] = {"trace", NULL, "say what happens, in one process", false, 0},
     [SIM_STOP] = {"stop", NULL, "stop at the first failure", false, 0},
     [SIM_QUIET] = {"quiet", NULL, "no progress and no summary; failures only", false, 0},
+    [SIM_MUTATION] = {"mutation", "NAME", "plant a mistake, to be found", false, 0},
 };
+
+#if FAULT_INJECTION
+#define MUTATIONS(names) "\nMutations: " names
+#define MUTATION_EXAMPLE "  millrace sim --profile slow-maps --mutation sends-one-barrier\n"
+#else
+#define MUTATIONS(names) ""
+#define MUTATION_EXAMPLE ""
+#endif
 
 static const struct command_spec sim_spec = {
     .name = "sim",
@@ -51,20 +60,20 @@ static const struct command_spec sim_spec = {
         "may be left behind. The same seed is the same run.\n\n"
         "Profiles: mixed (all kinds of faults); calm, slow-maps, full-queues (none, and no chunk\n"
         "may be sent twice); worker-death, gateway-death, broker-death, pause, lost-disk (one\n"
-        "kind, with a budget of chunks sent again).\n"
-        "Mutations: applies-twice, counts-wrong, forgets-end, ignores-sent, uses-half-copy,\n"
-        "holds-chunk, has-no-lease, never-doubles, sends-one-barrier.\n\n"
-        "With --monitors, each seed is some monitors and nodes that crash, hang, pause and\n"
-        "lose each other, with clocks of their own, drivers that fail, and recorded and forged\n"
-        "datagrams. There are never two leaders, no node obeys an order that is not for it, no\n"
-        "healthy node is restarted, and soon after the last fault all nodes are back.\n"
-        "Mutations: no-lease, votes-at-once, no-term, obeys-any, orders-any.",
+        "kind, with a budget of chunks sent again)." //
+    MUTATIONS("applies-twice, counts-wrong, forgets-end, ignores-sent, uses-half-copy,\n"
+              "holds-chunk, has-no-lease, never-doubles, sends-one-barrier.") //
+    "\n\n"
+    "With --monitors, each seed is some monitors and nodes that crash, hang, pause and\n"
+    "lose each other, with clocks of their own, drivers that fail, and recorded and forged\n"
+    "datagrams. There are never two leaders, no node obeys an order that is not for it, no\n"
+    "healthy node is restarted, and soon after the last fault all nodes are back." //
+    MUTATIONS("no-lease, votes-at-once, no-term, obeys-any, orders-any."),
     .examples = "  millrace sim --seeds 1..2000\n"
-                "  millrace sim --seeds 17 --trace\n"
-                "  millrace sim --profile slow-maps --mutation sends-one-barrier\n"
+                "  millrace sim --seeds 17 --trace\n" MUTATION_EXAMPLE
                 "  millrace sim --monitors --seeds 1..2000\n",
     .options = sim_options_given,
-    .option_count = SIM_OPTIONS,
+    .option_count = FAULT_INJECTION ? SIM_OPTIONS : SIM_MUTATION,
 };
 
 struct totals {

@@ -1,14 +1,16 @@
 /* election.c - promises and leases.
  *
- * Safety is in four places: vote_give says until when a vote is given to nobody else; votes_end
- * says until when a majority's votes last, counted from when they were asked for; expire ends a
+ * Safety is in four places: vote_give says until when a vote is given to no other term; votes_end
+ * says until when a majority's votes last, counted from when they were requested; expire ends a
  * lease before anything late can prolong it; and the quiet time at the start outlasts forgotten
- * promises. All the rest, who stands when and who yields to whom, only decides how soon somebody
- * leads; it may be wrong for a while, since what it knows about others may be old.
+ * promises. All the rest, who stands when and who yields to whom, only decides how soon there is a
+ * leader; it may be wrong for a while, since what it knows about others may be old. That is the
+ * division of Paxos and Raft: timing decides progress, never safety (Raft §5.6).
  */
 #include "cluster/role/monitor/election.h"
 
 #include "engine/base/assert.h"
+#include "engine/base/fault_injection.h"
 #include "engine/base/hash.h"
 
 const char *const election_state_names[ELECTION_STATES] = {
@@ -144,23 +146,18 @@ static void vote_give(struct election *election, struct term term, uint64_t now_
     election->promised_ms = now_ms + election->config.lease_ms;
 }
 
-static void vote_remember(struct election *election, struct term term)
-{
-    if (term_compare(term, election->voted) > 0) election->voted = term;
-}
-
 static void vote_send(struct election *election, uint32_t to,
                       const struct election_message *request, uint64_t now_ms,
                       struct election_outs *out)
 {
     vote_give(election, request->term, now_ms);
-    vote_remember(election, request->term);
     say(out, to,
         (struct election_message){
             .kind = ELECTION_GRANT, .term = request->term, .round = request->round});
 }
 
-/* What was asked for before, and was overtaken. Later it is somebody who has forgotten. */
+/* A request that its own RELEASE has overtaken. A lease later it is from a holder that has
+ * restarted and forgotten the term: then it counts. */
 static bool term_was_released(const struct election *election, struct term term, uint64_t now_ms)
 {
     const struct election_peer *peer = &election->peers[term.holder];
@@ -168,19 +165,19 @@ static bool term_was_released(const struct election *election, struct term term,
            now_ms - peer->released_ms <= election->config.lease_ms;
 }
 
+/* Raft §5.2 with leases: no vote while a promise runs, none for an older term, none while there is
+ * a leader; and Bully's rule on top. */
 static bool vote_is_due(const struct election *election, struct term candidate, uint64_t now_ms)
 {
     if (election->state == ELECTION_QUIET) return false;
     if (term_was_released(election, candidate, now_ms)) return false;
     if (promise_runs(election, now_ms)) return term_equal(election->promised, candidate);
     if (term_compare(candidate, election->highest) < 0) return false;
-    if (candidate.number == election->voted.number && !term_equal(candidate, election->voted))
-        return false;
     if (!term_is_none(election_leader(election, now_ms))) return false;
     return !higher_is_eligible(election, candidate.holder, now_ms);
 }
 
-/* When the votes of a majority end, by the times at which they were asked for; 0: there is none. */
+/* When the votes of a majority end, by the times at which they were requested; 0: there is none. */
 static uint64_t votes_end(const struct election *election)
 {
     uint64_t latest[ELECTION_MONITORS_MAX]; /* Latest first. */
@@ -221,8 +218,7 @@ static void votes_count(struct election *election, uint64_t now_ms, struct elect
     bool has_won = election->state == ELECTION_CANDIDATE;
     if (has_won) {
         election_move(election, ELECTION_LEADER);
-        vote_remember(election, election->own);
-        round_begin(election, now_ms, out); /* So that all know. */
+        round_begin(election, now_ms, out); /* Tells all. */
     }
     election->lease_end_ms = end_ms;
 }
@@ -246,7 +242,7 @@ static void stand(struct election *election, uint64_t now_ms, struct election_ou
     votes_count(election, now_ms, out);
 }
 
-/* We never act under this term again: whoever promised us something is free. */
+/* We never act under this term again: the voters that promised it are free. */
 static void give_up(struct election *election, struct election_outs *out)
 {
     ASSERT(has_office(election));
@@ -257,6 +253,8 @@ static void give_up(struct election *election, struct election_outs *out)
     election_move(election, ELECTION_FOLLOWER);
 }
 
+/* Bully's order without its message storm: the highest stands first, and a random part keeps two
+ * from standing at once (Raft §5.2, randomized timeouts). */
 static void turn_choose(struct election *election, uint64_t now_ms)
 {
     uint32_t step_ms = lease_part(election, 8);
@@ -282,7 +280,7 @@ static void follower_tick(struct election *election, uint64_t now_ms, struct ele
     }
 }
 
-/* What ends by itself. Before anything else is looked at: a late vote must not revive a lease. */
+/* Ends what has run out, before anything else is looked at: a late vote must not revive a lease. */
 static void expire(struct election *election, uint64_t now_ms, struct election_outs *out)
 {
     switch (election->state) {
@@ -309,7 +307,7 @@ static void hear_peer(struct election *election, uint32_t from,
 {
     struct election_peer *peer = &election->peers[from];
     peer->eligible = message->eligible;
-    /* Longer ago than our clock reaches: it was not us whom it heard. */
+    /* Longer ago than our clock reaches: it heard an earlier incarnation of ours. */
     peer->hears_us_ms = message->heard_ago < now_ms ? now_ms - message->heard_ago : 0;
 }
 
@@ -348,8 +346,8 @@ static void hear_refuse(struct election *election, const struct election_message
     if (term_compare(message->term, election->own) > 0) give_up(election, out);
 }
 
-/* Somebody leads. A number lower than one we have heard of is no objection: that one was only
- * wanted; two that lead can't be, and after a pause the sender itself knows that it is over. */
+/* The sender leads. A term lower than one we have heard of is no objection: that one was only stood
+ * for. Two leaders cannot be, and a leader that was paused finds its own lease ended first. */
 static void hear_renew(struct election *election, uint32_t from,
                        const struct election_message *message, uint64_t now_ms,
                        struct election_outs *out)
@@ -420,7 +418,8 @@ void election_init(struct election *election, const struct election_config *conf
     ASSERT(now_ms > 0);
     *election = (struct election){
         .config = *config,
-        .state = config->mutation == ELECTION_VOTES_AT_ONCE ? ELECTION_FOLLOWER : ELECTION_QUIET,
+        .state = IS_PLANTED(config->mutation, ELECTION_VOTES_AT_ONCE) ? ELECTION_FOLLOWER
+                                                                      : ELECTION_QUIET,
         .started_ms = now_ms,
         .random = {.state = hash_combine(config->seed, config->self)},
     };
@@ -436,7 +435,8 @@ void election_tick(struct election *election, uint64_t now_ms, struct election_o
         votes_count(election, now_ms, out);
     }
 
-    /* After the round: who was away hears of the leader before it finds itself eligible. */
+    /* After the round: a monitor that was away hears of the leader before it finds itself eligible.
+     */
     bool eligible = is_eligible(election, now_ms);
     if (now_ms >= election->next_peer_ms || eligible != election->said_eligible) {
         peer_say(election, ELECTION_TO_ALL, now_ms, out);
@@ -501,7 +501,8 @@ void election_resign(struct election *election, uint64_t now_ms, struct election
 bool election_leads(const struct election *election, uint64_t now_ms)
 {
     if (election->state != ELECTION_LEADER) return false;
-    return now_ms < election->lease_end_ms || election->config.mutation == ELECTION_NO_LEASE;
+    return now_ms < election->lease_end_ms ||
+           IS_PLANTED(election->config.mutation, ELECTION_NO_LEASE);
 }
 
 struct term election_leader(const struct election *election, uint64_t now_ms)

@@ -1,28 +1,32 @@
-/* election.h - who of the monitors acts: Bully's rule on Raft's ground.
- * docs/explanation/election.md argues why there are never two, and why there is soon one.
+/* election.h - the leader among the monitors: Bully's rule on Raft's ground.
  *
- *                     a lease has passed since the start
- *          QUIET  ───────────────────────────────────────▶  FOLLOWER ◀──────────────┐
- *      (votes for none)                                      │    ▲                 │
- *                                     nobody leads, I see a  │    │ refused, or     │ the lease ran
- * out, majority, no higher is │    │ out of time,    │ or a higher term, eligible, my turn came │
- * │ or a higher     │ or told to stop ▼    │ term            │ CANDIDATE ──────────▶ LEADER votes
- * of a majority
+ * docs/explanation/election.md argues why there are never two leaders, and why there is soon one.
+ * The sources: the highest monitor that can lead does (Garcia-Molina 1982, the Bully algorithm); it
+ * has the votes of a majority for a term (Raft, Ongaro and Ousterhout 2014, §5.1 and §5.2); a vote
+ * is a lease (Gray and Cheriton 1989; Ongaro's thesis §6.4.1).
  *
- * - A vote is a promise: for one lease from its giving it is given to nobody else. Renewed by the
- *   leader's RENEW, again for a lease. Who has just started gives none for one lease, since it may
- *   have promised before.
+ *     QUIET     -> FOLLOWER   a lease has passed since the start
+ *     FOLLOWER  -> CANDIDATE  no leader, eligible, no higher one is, and its turn has come
+ *     CANDIDATE -> LEADER     votes of a majority
+ *     CANDIDATE -> FOLLOWER   refused, out of time, or a higher term
+ *     LEADER    -> FOLLOWER   the lease has ended, a higher term, or told to stop
+ *
+ * - A vote is a promise: for one lease from its giving it is given to no other term. The leader's
+ *   RENEW prolongs it, again for a lease. A monitor that has just started gives none for one lease:
+ *   it may have promised before, and unlike Raft's servers it keeps nothing on disk.
  * - A leader counts its lease from when it *sent* the round that a majority answered, and stops
  *   acting ELECTION_MARGIN of it earlier: so it ends before those promises do.
- * - Terms rise: (number, holder); a candidate takes the highest number it has heard of plus one. No
- *   two leaders have the same number, since nobody votes for a number twice.
- * - A link is two-way when the other says that it has heard us lately. A monitor is eligible when
- *   it has two-way links with a majority, itself included. Only an eligible one stands, and a voter
- *   refuses a candidate while it has a two-way link with a higher one that is eligible: so the
- *   highest eligible one wins. A leader keeps office, whoever comes.
+ * - Terms rise. A term is a number and its holder, ordered by number first, like a ballot of Paxos
+ *   (Lamport 1998). A candidate takes the highest number it has heard of plus one, and a voter
+ *   refuses a term lower than one it has heard of.
+ * - A link is two-way when the other monitor says that it has heard us lately. A monitor is
+ *   eligible when it has two-way links with a majority, itself included. Only an eligible one
+ *   stands (the purpose of Raft's pre-vote, thesis §9.6), and a voter refuses a candidate while it
+ *   has a two-way link with a higher one that is eligible: so the highest eligible one wins.
+ * - A leader keeps office when a higher monitor returns. Bully's would not.
  *
  * Every change of state goes through one table, in election.c. Time is told with each call and is
- * the monitor's own: it never goes back, and says nothing about others'.
+ * the monitor's own: it never goes back, and says nothing about others' clocks.
  *
  * Messages that are handed in have passed cluster/role/replay_guard.h: they are not recordings.
  */
@@ -71,7 +75,7 @@ struct election_peer {
     uint64_t hears_us_ms; /* The last moment of which we know that it had heard us; 0: none. */
     bool eligible;        /* As it says. */
     struct term released; /* The last that it gave up, */
-    uint64_t released_ms; /* and when: what it had asked for it may come later. */
+    uint64_t released_ms; /* and when: a request for it may still be on its way. */
     bool granted;         /* It votes for our term. */
     uint64_t granted_ms;  /* When we sent the round that it answered last. */
 };
@@ -82,10 +86,9 @@ struct election {
     enum election_state state;
     uint64_t started_ms;
     struct term highest;  /* Heard of or made. */
-    struct term promised; /* To whom our vote is given; number 0: nobody. */
-    uint64_t promised_ms; /* Until then it is not given to another. */
-    struct term voted;    /* The highest voted for, but for candidacies of ours that failed. */
-    struct term leader;   /* Who last said that it leads; number 0: nobody. */
+    struct term promised; /* The term our vote is given to; number 0: none. */
+    uint64_t promised_ms; /* Until then it is given to no other. */
+    struct term leader;   /* The last term whose holder said that it leads; number 0: none. */
     uint64_t leader_ms;   /* Until then we take it for the leader. */
     struct term own;      /* Of our candidacy or office; number 0: neither. */
     uint64_t round;       /* Of our last STAND or RENEW, */
@@ -101,14 +104,13 @@ struct election {
     struct election_peer peers[ELECTION_MONITORS_MAX];
 };
 
-/* What to send: to one peer, or to all others. */
 struct election_out {
-    uint32_t to; /* Or ELECTION_TO_ALL: all others. */
+    uint32_t to; /* Position of a peer, or ELECTION_TO_ALL: all others. */
     struct election_message message;
 };
 enum { ELECTION_OUT_MAX = 4 };
 #define ELECTION_TO_ALL UINT32_MAX
-/* PEER messages say for each receiver when it was last heard: whoever sends to all fills
+/* PEER messages say for each receiver when it was last heard: the caller, sending to all, fills
  * `heard_ago` with election_heard_ago for each. */
 struct election_outs {
     struct election_out items[ELECTION_OUT_MAX];
@@ -132,7 +134,7 @@ void election_repeat(const struct election *election, uint32_t peer, uint64_t no
 void election_resign(struct election *election, uint64_t now_ms, struct election_outs *out);
 /* Whether we may act at this moment. */
 bool election_leads(const struct election *election, uint64_t now_ms);
-/* Whom we take for the leader, perhaps ourselves; number 0: nobody. */
+/* The term we take for the leader's, perhaps our own; number 0: none. */
 struct term election_leader(const struct election *election, uint64_t now_ms);
 uint64_t election_heard_ago(const struct election *election, uint32_t peer, uint64_t now_ms);
 

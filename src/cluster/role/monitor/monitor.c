@@ -1,14 +1,13 @@
-/* monitor.c - where datagrams go, and what of them may be old.
+/* monitor.c - events in: where each datagram goes.
  *
- * Whatever comes is first asked whether it is current (cluster/role/replay_guard.h): a heartbeat by
- * the node's link for heartbeats, what monitors say to each other by another one, an operator's
- * question by one of a small table. Only challenges are taken as they come: they prove themselves
- * by what they answer.
+ * Every datagram first passes a replay guard (cluster/role/replay_guard.h): a heartbeat the node's
+ * guard for heartbeats, a message of another monitor a second one, an operator's request one of a
+ * small table. Only challenges are taken as they come: they prove themselves by the number they
+ * answer.
  */
 #include "cluster/role/monitor/monitor.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,110 +16,15 @@
 #include "engine/base/memory.h"
 #include "cluster/role/monitor/monitor_state.h"
 
-enum { FIRST_CAPACITY = 16 };
-
 /* A monitor is two receivers under one name, its heartbeat and itself. Sequences of what is sent to
  * heartbeats begin here, so that a challenge tells which of the two it is from. */
 #define NODE_SEQUENCES ((uint64_t)1 << 63)
 
-/* ---- effects ---- */
-
-static bool effects_grow(struct monitor_effects *effects)
-{
-    if (effects->failed) return false;
-    if (effects->count < effects->capacity) return true;
-    uint32_t capacity = effects->capacity == 0 ? FIRST_CAPACITY : effects->capacity * 2;
-    struct monitor_effect *items = memory_resize(
-        NULL, effects->items, sizeof *items * effects->capacity, sizeof *items * capacity);
-    if (items == NULL) {
-        effects->failed = true;
-        return false;
-    }
-    effects->items = items;
-    effects->capacity = capacity;
-    return true;
-}
-
-struct monitor_effect *monitor_effect_add(struct monitor_turn *turn, enum monitor_effect_kind kind)
-{
-    struct monitor_effects *effects = turn->effects;
-    struct monitor_effect *effect =
-        effects_grow(effects) ? &effects->items[effects->count++] : &effects->unseen;
-    *effect = (struct monitor_effect){.kind = kind};
-    return effect;
-}
-
-void monitor_effects_reset(struct monitor_effects *effects)
-{
-    effects->count = 0;
-}
-
-void monitor_effects_done(struct monitor_effects *effects)
-{
-    memory_free(NULL, effects->items, sizeof *effects->items * effects->capacity);
-    *effects = (struct monitor_effects){0};
-}
-
-void monitor_say(struct monitor_turn *turn, enum say_level level, const char *format, ...)
-{
-    struct monitor_effect *effect = monitor_effect_add(turn, MONITOR_SAY);
-    effect->level = level;
-    va_list arguments;
-    va_start(arguments, format);
-    int size = vsnprintf(effect->line, sizeof effect->line, format, arguments);
-    va_end(arguments);
-    ASSERT(size >= 0);
-}
-
-/* ---- writing ---- */
-
-static struct datagram *datagram_begin(struct monitor_turn *turn, struct monitor_effect *effect,
-                                       const char *to, enum datagram_kind kind)
-{
-    effect->datagram.kind = kind;
-    memcpy(effect->datagram.from, turn->monitor->name, sizeof effect->datagram.from);
-    memcpy(effect->datagram.to, to, sizeof effect->datagram.to);
-    return &effect->datagram;
-}
-
-static struct datagram *write_to(struct monitor_turn *turn, const struct monitor_address *address,
-                                 const char *to, struct replay_sender *sender,
-                                 enum datagram_kind kind)
-{
-    if (address->size == 0) return NULL;
-    struct monitor_effect *effect = monitor_effect_add(turn, MONITOR_SEND);
-    effect->address = *address;
-    struct datagram *datagram = datagram_begin(turn, effect, to, kind);
-    replay_guard_stamp(sender, turn->monitor->config.incarnation, datagram);
-    return datagram;
-}
-
-struct datagram *monitor_write_node(struct monitor_turn *turn, struct target *target,
-                                    enum datagram_kind kind)
-{
-    return write_to(turn, &target->address, target->name, &target->to_node, kind);
-}
-
-struct datagram *monitor_write_operator(struct monitor_turn *turn, struct operator_entry *entry,
-                                        enum datagram_kind kind)
-{
-    return write_to(turn, &entry->address, entry->name, &entry->sender, kind);
-}
-
-struct datagram *monitor_write_peer(struct monitor_turn *turn, struct target *target,
-                                    enum datagram_kind kind)
-{
-    ASSERT(target->position != NO_POSITION);
-    struct monitor_effect *effect = monitor_effect_add(turn, MONITOR_SEND_TO_MONITOR);
-    effect->node = target->node;
-    struct datagram *datagram = datagram_begin(turn, effect, target->name, kind);
-    replay_guard_stamp(&target->to_peer, turn->monitor->config.incarnation, datagram);
-    return datagram;
-}
-
 /* ---- the election ---- */
 
-static void election_said(struct monitor_turn *turn)
+/* A change of state has consequences before targets are judged: a new leader waits for objections.
+ */
+static void note_election(struct monitor_turn *turn)
 {
     struct monitor *monitor = turn->monitor;
     enum election_state state = monitor->election.state;
@@ -136,86 +40,19 @@ static void election_said(struct monitor_turn *turn)
     for (uint32_t i = 0; i < monitor->config.node_count; i++) {
         target_take_over(&monitor->targets[i]);
     }
-    tell_event(turn, HAPPENED_ELECTED, &monitor->targets[monitor->self], 0, "");
-}
-
-static void election_send_one(struct monitor_turn *turn, uint32_t position,
-                              const struct election_message *message)
-{
-    struct monitor *monitor = turn->monitor;
-    struct target *target = &monitor->targets[monitor->monitors[position]];
-    struct datagram *datagram = monitor_write_peer(turn, target, DATAGRAM_ELECTION);
-    datagram->election = *message;
-    datagram->election.cluster = monitor->cluster;
-    if (message->kind == ELECTION_PEER)
-        datagram->election.heard_ago =
-            election_heard_ago(&monitor->election, position, turn->now_ms);
-}
-
-static void election_send(struct monitor_turn *turn, const struct election_outs *outs)
-{
-    const struct election_config *config = &turn->monitor->election.config;
-    for (uint32_t i = 0; i < outs->count; i++) {
-        const struct election_out *out = &outs->items[i];
-        uint32_t first = out->to == ELECTION_TO_ALL ? 0 : out->to;
-        uint32_t end = out->to == ELECTION_TO_ALL ? config->count : out->to + 1;
-        for (uint32_t position = first; position < end; position++) {
-            if (position != config->self) election_send_one(turn, position, &out->message);
-        }
-    }
-    election_said(turn);
-}
-
-void monitor_see_term(struct monitor_turn *turn, struct term term)
-{
-    struct election_outs outs = {0};
-    election_see_term(&turn->monitor->election, term, turn->now_ms, &outs);
-    election_send(turn, &outs);
-}
-
-bool monitor_acts(const struct monitor *monitor, uint64_t now_ms)
-{
-    return election_leads(&monitor->election, now_ms) && now_ms >= monitor->settled_ms;
+    monitor_record(turn, HAPPENED_ELECTED, &monitor->targets[monitor->self], 0, "");
 }
 
 /* ---- hearing ---- */
-
-struct target *monitor_find(struct monitor *monitor, const char *name)
-{
-    for (uint32_t i = 0; i < monitor->config.node_count; i++) {
-        if (strcmp(monitor->targets[i].name, name) == 0) return &monitor->targets[i];
-    }
-    return NULL;
-}
-
-/* Sends a challenge where one is due. */
-static enum replay_guard_answer replay_guard_check(struct monitor_turn *turn,
-                                                   struct replay_guard *link,
-                                                   const struct monitor_event *event,
-                                                   bool older_is_welcome)
-{
-    struct monitor *monitor = turn->monitor;
-    const struct datagram *datagram = event->datagram;
-    enum replay_guard_answer answer = replay_guard_take(link, datagram, older_is_welcome,
-                                                        turn->now_ms, random_u64(&monitor->random));
-    if (answer == REPLAY_CHALLENGE) {
-        struct monitor_effect *effect = monitor_effect_add(turn, MONITOR_SEND);
-        effect->address = event->source;
-        struct datagram *reply = datagram_begin(turn, effect, datagram->from, DATAGRAM_CHALLENGE);
-        reply->incarnation = monitor->config.incarnation;
-        reply->challenge = replay_guard_challenge(link, datagram);
-    }
-    return answer;
-}
 
 static void hear_heartbeat(struct monitor_turn *turn, struct target *target,
                            const struct monitor_event *event)
 {
     if (event->datagram->heartbeat.role != target->role) return;
-    /* Not by `silent_ms`: that begins anew when the leader has heard somebody we don't. */
+    /* Not by `silent_ms`: that begins anew when the leader has heard a node that we do not. */
     bool is_missed = replay_guard_idle_ms(&target->heartbeats, turn->now_ms) >=
                      turn->monitor->config.failure_timeout_ms / 2;
-    if (replay_guard_check(turn, &target->heartbeats, event, is_missed) != REPLAY_TAKE) return;
+    if (monitor_check_replay(turn, &target->heartbeats, event, is_missed) != REPLAY_TAKE) return;
     target->address = event->source;
     target_beat(turn, target, event->datagram);
 }
@@ -233,9 +70,8 @@ static bool is_of_our_cluster(struct monitor_turn *turn, struct target *target,
     if (is_due) {
         target->differs_said_ms = turn->now_ms;
         monitor_say(turn, SAY_ERROR,
-                    "event=cluster-file-differs target=%s reason=\"its monitors, lease, the "
-                    "failure timeout "
-                    "or beat_period are not ours: it is not heard\"",
+                    "event=cluster-file-differs target=%s reason=\"its monitors, lease, "
+                    "failure_timeout or heartbeat_period are not ours: it is not heard\"",
                     target->name);
     }
     return false;
@@ -249,7 +85,7 @@ static void hear_peer(struct monitor_turn *turn, struct target *target,
     if (target->position == NO_POSITION || target->node == monitor->self) return;
     bool is_missed =
         replay_guard_idle_ms(&target->talk, turn->now_ms) >= monitor->config.failure_timeout_ms / 2;
-    enum replay_guard_answer answer = replay_guard_check(turn, &target->talk, event, is_missed);
+    enum replay_guard_answer answer = monitor_check_replay(turn, &target->talk, event, is_missed);
     if (answer != REPLAY_TAKE && answer != REPLAY_LATE) return;
     if (!is_of_our_cluster(turn, target, datagram)) return;
 
@@ -261,7 +97,7 @@ static void hear_peer(struct monitor_turn *turn, struct target *target,
         struct election_outs outs = {0};
         election_hear(&monitor->election, target->position, &datagram->election, turn->now_ms,
                       &outs);
-        election_send(turn, &outs);
+        monitor_send_election(turn, &outs);
     }
 }
 
@@ -273,8 +109,8 @@ static struct operator_entry *operator_find(struct monitor *monitor, const char 
     return NULL;
 }
 
-/* Takes the place that was used the longest ago; not of one who is there, since anybody can play
- * back what others once asked. NULL: all are taken. */
+/* Takes the place that was used the longest ago, never that of an operator who is there: else a
+ * replayed request could push it out. NULL: all are taken. */
 static struct operator_entry *operator_make(struct monitor *monitor, const char *name,
                                             uint64_t now_ms)
 {
@@ -297,8 +133,8 @@ static void hear_ask(struct monitor_turn *turn, const struct monitor_event *even
     const struct datagram *datagram = event->datagram;
     struct operator_entry *entry = operator_find(monitor, datagram->from);
     if (entry == NULL) entry = operator_make(monitor, datagram->from, turn->now_ms);
-    if (entry == NULL) return; /* Whoever asks asks again. */
-    if (replay_guard_check(turn, &entry->link, event, true) != REPLAY_TAKE) return;
+    if (entry == NULL) return; /* The operator asks again. */
+    if (monitor_check_replay(turn, &entry->guard, event, true) != REPLAY_TAKE) return;
     entry->used_ms = turn->now_ms;
     entry->address = event->source;
 
@@ -311,10 +147,10 @@ static void hear_ask(struct monitor_turn *turn, const struct monitor_event *even
     struct target *target = monitor_find(monitor, ask->node);
     if (target == NULL || !election_leads(&monitor->election, turn->now_ms)) return;
     if (ask->kind == ASK_STOP) target_stop(turn, target);
-    if (ask->kind == ASK_KILLED) tell_event(turn, HAPPENED_KILLED, target, 0, "");
+    if (ask->kind == ASK_KILLED) monitor_record(turn, HAPPENED_KILLED, target, 0, "");
 }
 
-/* They could not take what we sent: it is said again, now with the number they want. */
+/* The receiver did not accept what we sent: it is sent again, now with the number it demands. */
 static void hear_challenge(struct monitor_turn *turn, struct target *target,
                            const struct datagram *datagram)
 {
@@ -332,7 +168,7 @@ static void hear_challenge(struct monitor_turn *turn, struct target *target,
                replay_guard_challenged(&target->to_peer, incarnation, challenge)) {
         struct election_outs outs = {0};
         election_repeat(&monitor->election, target->position, turn->now_ms, &outs);
-        election_send(turn, &outs);
+        monitor_send_election(turn, &outs);
         monitor->has_news = true;
     }
 }
@@ -374,7 +210,8 @@ static void tick(struct monitor_turn *turn)
 
     struct election_outs outs = {0};
     election_tick(&monitor->election, turn->now_ms, &outs);
-    election_send(turn, &outs);
+    monitor_send_election(turn, &outs);
+    note_election(turn);
     for (uint32_t i = 0; i < monitor->config.node_count; i++) {
         target_tick(turn, &monitor->targets[i], elapsed_ms);
     }
@@ -385,7 +222,8 @@ static void stop(struct monitor_turn *turn)
 {
     struct election_outs outs = {0};
     election_resign(&turn->monitor->election, turn->now_ms, &outs);
-    election_send(turn, &outs);
+    monitor_send_election(turn, &outs);
+    note_election(turn);
     monitor_effect_add(turn, MONITOR_EXIT);
 }
 
@@ -412,9 +250,10 @@ void monitor_step(struct monitor *monitor, const struct monitor_event *event,
         stop(&turn);
         break;
     }
+    note_election(&turn);
 }
 
-/* ---- incarnation ---- */
+/* ---- creation ---- */
 
 static status name_copy(char *out, struct text name, struct error *err)
 {

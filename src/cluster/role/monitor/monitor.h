@@ -1,19 +1,19 @@
-/* monitor.h - notices dead and hung nodes, and has them started again when it is the leader.
+/* monitor.h - detects dead and hung nodes; the leader among the monitors restarts them.
  *
  * step(event) -> effects, like the other roles, with events of its own: a monitor knows no broker
- * and keeps nothing on disk. It hears heartbeats of every node; a node whose heartbeats stay out
- * for longer than the failure timeout is suspected, one that heartbeats without progress for
- * `hang_timeout` is hung. Time is counted in ticks, each of at most one tick period, so that a
- * monitor that was stopped for a while reads what came meanwhile before it suspects anybody.
+ * and keeps nothing on disk. It hears heartbeats of every node. A node that is silent for
+ * `failure_timeout` is suspected; one that sends heartbeats without progress for `stall_timeout` is
+ * treated as hung. Time is counted in ticks, each of at most one tick period, so that a monitor
+ * that was stopped for a while reads its datagrams before it suspects a node.
  *
- * The leader (cluster/role/monitor/election.h) tells the driver to restart what is dead: kill what
- * may be left, then start; with a back-off per node, one order at a time per node, and none for a
- * newer incarnation than the one found dead. Any other monitor only *starts* monitors that are
- * silent for twice as long, so that a majority forms again. A new leader first tells what it knows
- * and hears objections for a quarter of a lease: what was stopped on purpose is not started by one
- * who had not heard.
+ * The leader (cluster/role/monitor/election.h) tells the driver to kill and restart a dead node,
+ * with a back-off per node, one order at a time per node, and none for a newer incarnation than the
+ * one found dead. Any other monitor only *starts* monitors that are silent for twice as long, so
+ * that a majority forms again. A new leader first sends its view and hears objections for a quarter
+ * of a lease: a node that was stopped on purpose is not started by a leader that had not heard of
+ * it.
  *
- * All monitors keep what the leader tells, views and events, so that each can go on from there.
+ * All monitors keep the leader's views and events, so that each can continue from there.
  *
  * Order of calls: monitor_create -> monitor_step* -> monitor_destroy.
  */
@@ -27,7 +27,7 @@
 
 enum { MONITOR_TICK_MS = 25, MONITOR_NODES_MAX = 512, MONITOR_ADDRESS_BYTES = 28 };
 
-/* Where something came from, as the world beneath writes it; size 0: nowhere. */
+/* The source of a datagram, as the socket layer writes it; size 0: none. */
 struct monitor_address {
     uint8_t bytes[MONITOR_ADDRESS_BYTES];
     uint32_t size;
@@ -41,7 +41,7 @@ struct monitor_node {
 
 enum monitor_mutation {
     MONITOR_SOUND,
-    MONITOR_NO_INCARNATION, /* Orders are for whatever incarnation there is. */
+    MONITOR_NO_INCARNATION, /* Orders are for any incarnation. */
     MONITOR_MUTATIONS
 };
 
@@ -52,8 +52,8 @@ struct monitor_config {
     uint32_t heartbeat_period_ms;
     uint32_t failure_timeout_ms; /* More than two heartbeat periods. */
     uint32_t stall_timeout_ms;
-    uint32_t start_timeout_ms; /* Until a node that was started has to heartbeat; after each time in
-                                  vain twice as long, up to eight times. */
+    uint32_t start_timeout_ms; /* Until a node that was started must send a heartbeat; doubles with
+                                  each failed start, up to eight times. */
     uint32_t lease_ms;
     uint64_t incarnation; /* Of this start: the wall clock in ms. */
     uint64_t seed;        /* Of nonces too: not to be guessed. */
@@ -80,7 +80,7 @@ struct monitor_event {
 
 enum drive_kind {
     DRIVE_START,  /* Never kills. */
-    DRIVE_RESTART /* Kills what is left, then starts. */
+    DRIVE_RESTART /* Kills the process if there is one, then starts. */
 };
 
 enum monitor_effect_kind {
@@ -107,9 +107,9 @@ struct monitor_effect {
 
 /* In order. Memory that runs out is sticky: `failed`; the process then ends, as if killed. */
 struct monitor_effects {
-    struct monitor_effect *items;
-    uint32_t count;
-    uint32_t capacity;
+    struct monitor_effect *items; /* engine/base/array.h */
+    size_t count;
+    size_t capacity;
     bool failed;
     struct monitor_effect unseen; /* What is written when memory is out. */
 };
@@ -127,8 +127,8 @@ void monitor_destroy(struct monitor *monitor);
 void monitor_step(struct monitor *monitor, const struct monitor_event *event,
                   struct monitor_effects *effects);
 
-/* The `term` of an event's place. Two monitors may have had terms of one number, when most had
- * forgotten the first: their events are apart, in the order of the terms. */
+/* The `term` of an event's place. Two monitors may hold terms of one number, one after the other:
+ * their events are kept apart, in the order of the terms. */
 static inline uint64_t event_term(struct term term)
 {
     return term.number * ELECTION_MONITORS_MAX + term.holder;
@@ -139,7 +139,7 @@ static inline struct term event_term_back(uint64_t value)
                          .holder = (uint32_t)(value % ELECTION_MONITORS_MAX)};
 }
 
-/* For whoever drives or watches it. */
+/* For the node beneath, and for checks. */
 const struct election *monitor_election(const struct monitor *monitor);
 /* What it thinks of a node now. */
 void monitor_targets(const struct monitor *monitor, uint32_t node, struct monitored *out);

@@ -1,16 +1,18 @@
-/* monitor_detection.c - each node's incarnation, as its heartbeats tell it.
+/* monitor_detection.c - failure detection: the health of each node, from its heartbeats.
  *
- *                       heartbeats                  silent or stuck for too long
- *     UNKNOWN ─────────────────▶ STARTING, UP ──────────────────────────────▶ SUSPECTED
- *        │                         ▲    ▲                                         │
- *        │ never heard             │    │ another incarnation heartbeats, or this      │ we lead
- *        │ and we lead             │    │ one does and was not killed             │
- *        └────────────────────────────▶ RESTARTING ◀──────────────────────────────┘
- *                                  │         │ five attempts in vain
- *                                  └────── BROKEN
+ *     UNKNOWN      -> STARTING, UP   the first heartbeat
+ *     STARTING, UP -> SUSPECTED      silent for failure_timeout, or no progress for stall_timeout
+ *     SUSPECTED    -> STARTING, UP   a heartbeat in time, before it was killed
+ *     SUSPECTED    -> RESTARTING     we lead; also from UNKNOWN, when it was never heard
+ *     RESTARTING   -> STARTING, UP   another incarnation heartbeats
+ *     RESTARTING   -> BROKEN         five failed starts; still tried again, and told to people
+ *     any          -> STOPPED        says so itself, or an operator orders it
+ *     STOPPED      -> STARTING, UP   another incarnation heartbeats
  *
- *     any ─── says so itself, or an operator wants it ───▶ STOPPED ─── another incarnation
- * heartbeats ───▶
+ * A detector with a timeout is wrong at times: it suspects a node that is only slow, and takes the
+ * suspicion back when a heartbeat arrives. In the terms of Chandra and Toueg (1996) it is
+ * eventually perfect at best, and no more is needed: a wrong suspicion costs a restart, never an
+ * answer.
  *
  * Time is counted in ticks: a monitor that was stopped itself counts one tick for all of it. The
  * times of attempts are by the clock, since waiting too short there does no harm.
@@ -20,6 +22,7 @@
 #include <string.h>
 
 #include "engine/base/assert.h"
+#include "engine/base/fault_injection.h"
 #include "cluster/role/monitor/monitor_state.h"
 
 #define TO(state) (1u << (state))
@@ -85,7 +88,7 @@ static void order(struct monitor_turn *turn, struct target *target, enum order_k
         .term = turn->monitor->election.own, .kind = kind, .incarnation = incarnation};
 }
 
-/* What drivers say ends up within the quotes of a log line. */
+/* A driver's message ends up within the quotes of a log line. */
 static void problem_set(struct target *target, const char *text)
 {
     (void)snprintf(target->problem, sizeof target->problem, "%.*s", DATAGRAM_TEXT_SIZE - 1,
@@ -101,17 +104,17 @@ static void tell_broken(struct monitor_turn *turn, struct target *target)
     target_move(turn, target, HEALTH_BROKEN);
     if (target->broken_told) return;
     target->broken_told = true;
-    tell_event(turn, HAPPENED_BROKEN, target, target->attempts, target->problem);
+    monitor_record(turn, HAPPENED_BROKEN, target, target->attempts, target->problem);
 }
 
-/* It could not be started, or it was and nothing was heard. */
+/* It could not be started, or it was started and sent no heartbeat. */
 static void start_failed(struct monitor_turn *turn, struct target *target, const char *text)
 {
     target->start_failed = true;
     target->is_awaited = false;
     target->retry_ms = turn->now_ms + target->backoff_ms;
     problem_set(target, text);
-    tell_event(turn, HAPPENED_FAILED, target, target->attempts, target->problem);
+    monitor_record(turn, HAPPENED_FAILED, target, target->attempts, target->problem);
     if (target->attempts >= VAIN_STARTS) tell_broken(turn, target);
 }
 
@@ -120,8 +123,8 @@ static void tell_suspicion(struct monitor_turn *turn, struct target *target)
     if (target->suspicion_told || target->incarnation == 0) return;
     if (!election_leads(&turn->monitor->election, turn->now_ms)) return;
     target->suspicion_told = true;
-    tell_event(turn, target->is_hung ? HAPPENED_HUNG : HAPPENED_SUSPECTED, target, target->lost_ms,
-               "");
+    monitor_record(turn, target->is_hung ? HAPPENED_HUNG : HAPPENED_SUSPECTED, target,
+                   target->lost_ms, "");
 }
 
 /* `term` number 0: not as leader. */
@@ -159,7 +162,7 @@ static void drive(struct monitor_turn *turn, struct target *target, enum drive_k
     if (term.number == 0)
         monitor_say(turn, SAY_INFO, "event=start-monitor target=%s attempt=%" PRIu32, target->name,
                     target->attempts);
-    tell_event(turn, HAPPENED_RESTARTING, target, target->attempts, "");
+    monitor_record(turn, HAPPENED_RESTARTING, target, target->attempts, "");
 }
 
 /* ---- heartbeats ---- */
@@ -175,7 +178,7 @@ static void stop_accept(struct monitor_turn *turn, struct target *target, uint64
 
 static void revive(struct monitor_turn *turn, struct target *target)
 {
-    if (turn->monitor->config.mutation != MONITOR_NO_INCARNATION) target->condemned = 0;
+    if (!IS_PLANTED(turn->monitor->config.mutation, MONITOR_NO_INCARNATION)) target->condemned = 0;
     target->is_awaited = false;
     target->is_hung = false;
     target->suspicion_told = false;
@@ -184,20 +187,20 @@ static void revive(struct monitor_turn *turn, struct target *target)
     target_move(turn, target, is_up ? HEALTH_UP : HEALTH_STARTING);
     if (!is_up || !target->is_lost) return;
     if (target->lost != target->incarnation && target->heartbeat.replayed > 0)
-        tell_event(turn, HAPPENED_REPLAYED, target, target->heartbeat.replayed, "");
-    tell_event(turn, HAPPENED_RESUMED, target, target->lost_ms, "");
+        monitor_record(turn, HAPPENED_REPLAYED, target, target->heartbeat.replayed, "");
+    monitor_record(turn, HAPPENED_RESUMED, target, target->lost_ms, "");
     target->is_lost = false;
 }
 
-/* What the last heartbeat means; `is_new`: it is the first of its incarnation. */
+/* Judges the last heartbeat; `is_new`: it is the first of its incarnation. */
 static void heartbeat_judge(struct monitor_turn *turn, struct target *target, bool is_new)
 {
-    bool is_any = turn->monitor->config.mutation == MONITOR_NO_INCARNATION;
+    bool is_any = IS_PLANTED(turn->monitor->config.mutation, MONITOR_NO_INCARNATION);
     bool is_meant = target->incarnation == target->condemned && is_stuck(turn, target);
     if (target->condemned != 0 && (is_meant || is_any))
         order(turn, target, ORDER_KILL, target->incarnation);
     bool is_replaced = is_being_started(target) && (target->is_driven || target->is_awaited);
-    /* It is about to be killed, or the heartbeat was on its way when it was. */
+    /* It is about to be killed, or was killed after it sent this heartbeat. */
     if (is_replaced && !is_new) return;
 
     if (target->state == HEALTH_STOPPED) {
@@ -208,7 +211,7 @@ static void heartbeat_judge(struct monitor_turn *turn, struct target *target, bo
         }
         if (target->incarnation != target->stopped) target->stops_next = false;
         target->stopped = target->incarnation;
-        /* One that hangs can't do what it is told. */
+        /* A node that hangs cannot stop by itself. */
         if (is_stuck(turn, target)) {
             order(turn, target, ORDER_KILL, target->stopped);
         } else if (!is_stopping(&target->heartbeat)) {
@@ -218,7 +221,7 @@ static void heartbeat_judge(struct monitor_turn *turn, struct target *target, bo
     }
     if (is_stopping(&target->heartbeat)) {
         stop_accept(turn, target, target->incarnation);
-        tell_event(turn, HAPPENED_STOPPED, target, 0, "");
+        monitor_record(turn, HAPPENED_STOPPED, target, 0, "");
         return;
     }
     if (target->is_hung && is_stuck(turn, target)) return;
@@ -268,7 +271,7 @@ static void suspect(struct monitor_turn *turn, struct target *target)
 
 static void await(struct monitor_turn *turn, struct target *target)
 {
-    /* What takes longer to start than we wait would else be killed at it again and again. */
+    /* A node that takes longer to start than we wait would else be killed again and again. */
     uint32_t vain = target->attempts > 0 ? target->attempts - 1 : 0;
     uint64_t timeout_ms = (uint64_t)turn->monitor->config.start_timeout_ms
                           << (vain < AWAIT_DOUBLINGS ? vain : AWAIT_DOUBLINGS);
@@ -288,12 +291,13 @@ static void act_as_leader(struct monitor_turn *turn, struct target *target)
     bool is_unheard = target->state == HEALTH_UNKNOWN &&
                       target->silent_ms > turn->monitor->config.failure_timeout_ms;
     if (!is_unheard && target->state != HEALTH_SUSPECTED && !is_being_started(target)) return;
-    /* Of what was never heard nothing is known that could be killed, unless it is in the way. */
+    /* A node that was never heard has nothing to kill, unless a process holds its place. */
     bool may_be_there = target->incarnation != 0 || target->start_failed;
     drive(turn, target, may_be_there ? DRIVE_RESTART : DRIVE_START, turn->monitor->election.own);
 }
 
-/* Without a majority nobody leads, so anybody may start a monitor; the higher ones do it first. */
+/* Without a majority there is no leader, so any monitor may start another; higher ones do so first.
+ */
 static void act_as_any(struct monitor_turn *turn, struct target *target)
 {
     const struct monitor *monitor = turn->monitor;
@@ -341,7 +345,7 @@ void target_driven(struct monitor_turn *turn, struct target *target, const struc
     if (!target->is_driven) return;
     target->is_driven = false;
     if (error != NULL) {
-        /* It may have been started all the same, and is to be stopped then. */
+        /* It may have been started all the same; then it is to be stopped. */
         if (target->state != HEALTH_STOPPED) target->stops_next = false;
         target->is_awaited = target->stops_next;
         target->awaited_ms = 0;
@@ -349,7 +353,7 @@ void target_driven(struct monitor_turn *turn, struct target *target, const struc
         monitor_say(turn, SAY_WARN, "event=drive-failed target=%s error=\"%s\"", target->name,
                     target->problem);
         if (is_being_started(target)) start_failed(turn, target, error->text);
-        /* Meanwhile it got well by itself, and perhaps nobody has killed it. */
+        /* Meanwhile it got well by itself, and perhaps was not killed. */
         if (is_being_started(target) && is_well(turn, target)) revive(turn, target);
         return;
     }
@@ -363,7 +367,7 @@ void target_ended(struct monitor_turn *turn, struct target *target, const struct
 {
     if (target->is_driven || target->state == HEALTH_STOPPED) return;
     problem_set(target, error->text);
-    /* Nobody has to wait for a heartbeat of it any more. */
+    /* There is no heartbeat to wait for any more. */
     if (is_being_started(target) && target->is_awaited) start_failed(turn, target, error->text);
 }
 
@@ -373,7 +377,7 @@ void target_stop(struct monitor_turn *turn, struct target *target)
     if (is_being_started(target)) target->stops_next = target->is_driven || target->is_awaited;
     stop_accept(turn, target, target->incarnation);
     order(turn, target, ORDER_STOP, target->stopped);
-    tell_event(turn, HAPPENED_STOPPED, target, 0, "");
+    monitor_record(turn, HAPPENED_STOPPED, target, 0, "");
 }
 
 void target_take_over(struct target *target)
@@ -387,7 +391,7 @@ void target_adopt_stop(struct monitor_turn *turn, struct target *target,
     if (target->state == HEALTH_STOPPED) return;
     uint64_t stopped = monitored->incarnation;
     if (stopped == 0 && !is_alive(target)) {
-        stopped = target->incarnation; /* He has never heard it: his word is for the last one. */
+        stopped = target->incarnation; /* The sender never heard it: it means the last one. */
     }
     bool is_another = target->incarnation != 0 && target->incarnation != stopped;
     if (is_another && (is_alive(target) || target->incarnation > stopped)) return;
@@ -398,7 +402,7 @@ void target_adopt_stop(struct monitor_turn *turn, struct target *target,
 void target_adopt_want(struct monitor_turn *turn, struct target *target)
 {
     if (target->state != HEALTH_STOPPED) return;
-    /* Somebody hears it; if we don't, we will notice. */
+    /* The leader hears it; if we do not, we will notice. */
     target->stops_next = false;
     target->is_awaited = false;
     target->silent_ms = 0;
@@ -409,7 +413,7 @@ void target_adopt_want(struct monitor_turn *turn, struct target *target)
 void target_describe(const struct target *target, struct monitored *out)
 {
     bool is_told = target->state == HEALTH_STOPPED && target->incarnation == 0;
-    /* One that is heard after each start and dies of it is as broken as one that can't be. */
+    /* A node that dies soon after each start is as broken as one that cannot be started. */
     bool is_broken = target->state == HEALTH_SUSPECTED && target->broken_told;
     *out = (struct monitored){
         .role = target->role,

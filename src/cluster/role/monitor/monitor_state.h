@@ -1,11 +1,12 @@
-/* monitor_state.h - what a monitor remembers, and the parts it is made of.
+/* monitor_state.h - the memory of a monitor, and its files from the lowest to the highest:
  *
- *     monitor.c          events in, the election, challenges, effects out
- *     monitor_watch.c    each node's incarnation: heartbeats, silence, restarts
- *     monitor_tell.c     views and events to gateways, monitors and operators, and from the leader
- *     monitor_history.c  the last things that happened
+ *     monitor_send.c       effects out: the log, datagrams, the election's messages
+ *     monitor_history.c    the last events; what a leader records
+ *     monitor_detection.c  failure detection: the health of each node, its restarts
+ *     monitor_tell.c       views and events to gateways, monitors and operators, and from the
+ * leader monitor.c            events in
  *
- * Only these include it.
+ * A file calls only what stands before it. Only these include this header.
  */
 #ifndef CLUSTER_ROLE_MONITOR_MONITOR_STATE_H
 #define CLUSTER_ROLE_MONITOR_MONITOR_STATE_H
@@ -20,10 +21,10 @@ enum {
     OPERATORS_MAX = 64,
     BACKOFF_FIRST_MS = 200,
     BACKOFF_LAST_MS = 5000,
-    UPTIME_ENOUGH_MS = 10000, /* Who lives this long begins anew. */
-    VAIN_STARTS = 5,          /* Then it is broken. */
-    AWAIT_DOUBLINGS = 3,      /* Of start_timeout, one for each start in vain. */
-    OPERATOR_IDLE_MS = 5000,  /* Then its place may be another's. */
+    UPTIME_ENOUGH_MS = 10000, /* A node that is up for so long has no failed starts any more. */
+    VAIN_STARTS = 5,          /* After so many failed starts it is broken. */
+    AWAIT_DOUBLINGS = 3,      /* Of start_timeout, one for each failed start. */
+    OPERATOR_IDLE_MS = 5000,  /* After that its place may be given to another. */
     DIFFERS_PAUSE_MS = 60000, /* Between two lines about one monitor's cluster file. */
     VIEW_PERIOD_MS = 500,
     VIEW_PAUSE_MS = 50 /* Between two, however much changes. */
@@ -38,7 +39,7 @@ struct target {
     enum health state;
 
     /* A monitor's heartbeats and its election have sequences of their own, since they come from two
-     * threads and sockets; so have the things that we send to either. */
+     * threads and sockets; so have the datagrams that we send to either. */
     struct replay_guard heartbeats;
     struct replay_guard talk;
     struct replay_sender to_node;
@@ -51,19 +52,20 @@ struct target {
     uint64_t stuck_ms;          /* since it last had progress, */
     uint64_t uptime_ms;         /* and since it is up. */
 
-    bool is_hung;        /* Suspected for want of progress. */
+    bool is_hung;        /* Suspected because it makes no progress. */
     bool is_lost;        /* From the last sign of it until it is up again: */
     uint64_t lost_ms;    /* for so long; */
     uint64_t lost;       /* this incarnation. */
-    bool suspicion_told; /* The history has it. */
+    bool suspicion_told; /* The history has the suspicion. */
     uint64_t stopped;    /* The incarnation that was stopped on purpose, when one was. */
 
-    uint64_t condemned;  /* The incarnation that is to end itself, while it is hung; 0: none. */
-    bool is_driven;      /* The driver is at work. */
-    bool is_awaited;     /* It was started, for the last */
-    uint64_t awaited_ms; /* ms, and not heard of. */
-    bool start_failed;   /* Something may hold its place: kill it next time. */
-    bool stops_next;     /* To be stopped as soon as it heartbeats: the driver was faster. */
+    uint64_t
+        condemned;   /* The incarnation that is ordered to end itself while it is hung; 0: none. */
+    bool is_driven;  /* The driver is at work. */
+    bool is_awaited; /* It was started and has not been heard since, */
+    uint64_t awaited_ms; /* for so long. */
+    bool start_failed;   /* A process may hold its place: kill it next time. */
+    bool stops_next;     /* To be stopped at its first heartbeat: the driver was faster. */
     bool broken_told;
     uint32_t attempts;   /* To start it since it last lived long enough. */
     uint32_t backoff_ms; /* After the next attempt; 0: BACKOFF_FIRST_MS. */
@@ -72,7 +74,7 @@ struct target {
     char problem[DATAGRAM_TEXT_SIZE];
 
     struct event_place known;   /* The last event it has. */
-    struct event_place offered; /* The last one that it was sent as leader, in case it is new. */
+    struct event_place offered; /* The last event of ours that it was sent as a new leader. */
 
     /* Of a monitor: */
     bool differs;             /* Its cluster file is another: it is not heard. */
@@ -85,16 +87,16 @@ struct history_entry {
     uint64_t at_ms; /* By our clock. */
 };
 
-struct history {
+struct monitor_history {
     struct history_entry *items; /* HISTORY_SIZE of them; owned by the monitor. */
     uint32_t count;
 };
 
 struct operator_entry {
     char name[DATAGRAM_NAME_SIZE]; /* Empty: free. */
-    struct replay_guard link;
+    struct replay_guard guard;
     struct replay_sender sender;
-    struct monitor_address address; /* Size 0: it has not proved yet that it is current. */
+    struct monitor_address address; /* Size 0: it has not answered a challenge yet. */
     bool wants_view;
     uint64_t used_ms;
 };
@@ -106,12 +108,12 @@ struct monitor {
     struct target *targets;                   /* Of config.node_count. */
     uint32_t monitors[ELECTION_MONITORS_MAX]; /* Their nodes, by position. */
     struct election election;
-    uint64_t cluster; /* Of what all monitors have to have the same: see election_message. */
+    uint64_t cluster; /* Hash of the settings that all monitors must share: see election_message. */
     enum election_state state_said;
-    struct term adopted; /* The latest whose view we took. */
+    struct term adopted; /* The latest term whose view we took. */
     uint64_t settled_ms; /* A leader drives nothing before. */
     uint32_t event_sequence;
-    struct history history;
+    struct monitor_history history;
     struct operator_entry operators[OPERATORS_MAX];
     uint64_t tick_ms;
     uint64_t view_ms; /* When the last view was sent; */
@@ -126,7 +128,7 @@ struct monitor_turn {
     struct monitor_effects *effects;
 };
 
-/* ---- monitor.c ---- */
+/* ---- monitor_send.c ---- */
 
 struct monitor_effect *monitor_effect_add(struct monitor_turn *turn, enum monitor_effect_kind kind);
 void monitor_say(struct monitor_turn *turn, enum say_level level, const char *format, ...)
@@ -140,11 +142,32 @@ struct datagram *monitor_write_peer(struct monitor_turn *turn, struct target *ta
                                     enum datagram_kind kind);
 struct datagram *monitor_write_operator(struct monitor_turn *turn, struct operator_entry *entry,
                                         enum datagram_kind kind);
-/* Whether it is time to order and drive. */
+/* Sends a challenge where one is due. */
+enum replay_guard_answer monitor_check_replay(struct monitor_turn *turn, struct replay_guard *guard,
+                                              const struct monitor_event *event,
+                                              bool older_is_welcome);
+void monitor_send_election(struct monitor_turn *turn, const struct election_outs *outs);
+/* Leads, and has heard objections for long enough to order and drive. */
 bool monitor_acts(const struct monitor *monitor, uint64_t now_ms);
 void monitor_see_term(struct monitor_turn *turn, struct term term);
 
-/* ---- monitor_watch.c ---- */
+/* ---- monitor_history.c ---- */
+
+/* Keeps the order; false: it is there already, or older than all that is kept. */
+bool history_add(struct monitor_history *history, const struct cluster_event *event,
+                 uint64_t at_ms);
+/* The first events after `place`, with their ages; at most DATAGRAM_EVENTS_MAX. */
+void history_list(const struct monitor_history *history, struct event_place place, uint64_t now_ms,
+                  struct event_list *out);
+struct event_place history_last(const struct monitor_history *history);
+/* Such that history_list gives the last `count`. */
+struct event_place history_before_last(const struct monitor_history *history, uint32_t count);
+/* An event happens: it goes into the history and the log, and from there to all; only while we
+ * lead. */
+void monitor_record(struct monitor_turn *turn, enum cluster_event_kind kind,
+                    const struct target *target, uint64_t number, const char *text);
+
+/* ---- monitor_detection.c ---- */
 
 void target_beat(struct monitor_turn *turn, struct target *target, const struct datagram *datagram);
 void target_tick(struct monitor_turn *turn, struct target *target, uint64_t elapsed_ms);
@@ -152,7 +175,7 @@ void target_tick(struct monitor_turn *turn, struct target *target, uint64_t elap
 void target_driven(struct monitor_turn *turn, struct target *target, const struct error *error);
 /* What the driver had started has ended by itself. */
 void target_ended(struct monitor_turn *turn, struct target *target, const struct error *error);
-/* An operator wants it stopped. */
+/* By order of an operator. */
 void target_stop(struct monitor_turn *turn, struct target *target);
 /* We have become leader. */
 void target_take_over(struct target *target);
@@ -164,26 +187,12 @@ void target_describe(const struct target *target, struct monitored *out);
 
 /* ---- monitor_tell.c ---- */
 
-/* Something happened: into the history, and to all; only while we lead. */
-void tell_event(struct monitor_turn *turn, enum cluster_event_kind kind,
-                const struct target *target, uint64_t number, const char *text);
 void tell_tick(struct monitor_turn *turn);
 void tell_operator(struct monitor_turn *turn, struct operator_entry *entry);
-/* Of a view that was overtaken (LINK_LATE) only stops count. */
+/* Of a view that was overtaken (REPLAY_LATE) only stops count. */
 void tell_hear_view(struct monitor_turn *turn, struct target *from, const struct view *view,
                     enum replay_guard_answer answer);
 void tell_hear_events(struct monitor_turn *turn, struct target *from,
                       const struct event_list *events);
-
-/* ---- monitor_history.c ---- */
-
-/* Keeps the order; false: it is there already, or older than all that is kept. */
-bool history_add(struct history *history, const struct cluster_event *event, uint64_t at_ms);
-/* The first events after `place`, with their ages; at most DATAGRAM_EVENTS_MAX. */
-void history_list(const struct history *history, struct event_place place, uint64_t now_ms,
-                  struct event_list *out);
-struct event_place history_last(const struct history *history);
-/* Such that history_list gives the last `count`. */
-struct event_place history_before_last(const struct history *history, uint32_t count);
 
 #endif

@@ -1,65 +1,17 @@
-/* monitor_tell.c - how the nodes are and what happened: to those who want to know, and from those
- * who know better.
+/* monitor_tell.c - the leader's view of the nodes and the events: to gateways, monitors and
+ * operators, and taken over from the leader.
  *
- * A view's datagrams are of use one by one, so a lost one is made good by the next round. Events
- * are numbered: gateways say in their heartbeats which was their last, monitors answer with their
- * last.
+ * Each datagram of a view is of use alone, so a lost one is made good by the next round. Events are
+ * numbered: a gateway names the last one it has in its heartbeats, a monitor in its answer.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "cluster/role/monitor/monitor_state.h"
 
 enum {
-    EVENT_DATAGRAMS = 1, /* To one receiver at a time: of two, the second could arrive alone. */
+    EVENT_DATAGRAMS = 1, /* To one receiver at a time: of two the second could arrive alone. */
     EVENTS_SHOWN = 16    /* To operators. */
 };
-
-/* ---- events ---- */
-
-static enum say_level level_of(enum cluster_event_kind kind)
-{
-    switch (kind) {
-    case HAPPENED_BROKEN:
-        return SAY_ERROR;
-    case HAPPENED_SUSPECTED:
-    case HAPPENED_HUNG:
-    case HAPPENED_RESTARTING:
-    case HAPPENED_FAILED:
-        return SAY_WARN;
-    default:
-        return SAY_INFO;
-    }
-}
-
-static void text_copy(char *out, size_t size, const char *text)
-{
-    size_t length = strnlen(text, size - 1);
-    memcpy(out, text, length);
-    out[length] = '\0';
-}
-
-void tell_event(struct monitor_turn *turn, enum cluster_event_kind kind,
-                const struct target *target, uint64_t number, const char *text)
-{
-    struct monitor *monitor = turn->monitor;
-    if (!election_leads(&monitor->election, turn->now_ms)) return;
-    struct cluster_event event = {
-        .place = {.term = event_term(monitor->election.own), .sequence = ++monitor->event_sequence},
-        .kind = kind,
-        .incarnation = target->incarnation,
-        .number = number,
-    };
-    memcpy(event.node, target->name, sizeof event.node);
-    text_copy(event.text, sizeof event.text, text);
-    history_add(&monitor->history, &event, turn->now_ms);
-    monitor->has_news = true;
-    monitor_say(
-        turn, level_of(kind),
-        "event=%s target=%s incarnation=%" PRIu64 " term=%" PRIu64 " number=%" PRIu64 "%s%.128s%s",
-        cluster_event_names[kind], target->name, target->incarnation, monitor->election.own.number,
-        number, text[0] == '\0' ? "" : " text=\"", text, text[0] == '\0' ? "" : "\"");
-}
 
 /* ---- views ---- */
 
@@ -83,7 +35,7 @@ static void view_page(const struct monitor *monitor, uint32_t first, struct view
     }
 }
 
-/* How a datagram to somebody is begun. */
+/* Begins a datagram to a receiver of one kind. */
 typedef struct datagram *(*write_function)(struct monitor_turn *turn, void *receiver,
                                            enum datagram_kind kind);
 
@@ -164,7 +116,7 @@ void tell_operator(struct monitor_turn *turn, struct operator_entry *entry)
     send_events(turn, write_operator, entry, after, EVENTS_SHOWN / DATAGRAM_EVENTS_MAX);
 }
 
-/* ---- what other monitors tell ---- */
+/* ---- from other monitors ---- */
 
 /* A stop that the leader does not know of is reported to it. */
 static bool is_objection(const struct target *target, const struct monitored *monitored)
@@ -186,8 +138,8 @@ static void adopt(struct monitor_turn *turn, struct target *target,
     }
 }
 
-/* A leader that has just been started knows nothing of what was before: it is told by all, a little
- * with each view. What gets lost on the way it may have from another. */
+/* A leader that has just started knows no earlier events: each follower sends its own, a few with
+ * each view. What one follower's datagram loses, another one's may bring. */
 static void offer_history(struct monitor_turn *turn, struct target *leader, struct term term)
 {
     struct event_list list;

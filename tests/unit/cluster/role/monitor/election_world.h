@@ -1,5 +1,5 @@
-/* election_world.h - some monitors' elections, the network between them, and who watches that no
- * two lead: for tests.
+/* election_world.h - some monitors' elections, the network between them, and a check that no two
+ * lead: for tests.
  *
  * Time goes in steps of one ms. Each monitor has a clock with an offset and a rate of its own.
  * Messages between two monitors keep their order, as cluster/role/replay_guard.h sees to.
@@ -31,7 +31,7 @@ struct host {
     int32_t rate; /* Parts in a thousand that its clock is too fast. */
 };
 
-struct world {
+struct election_world {
     struct random random;
     uint64_t now_ms;
     uint32_t count;
@@ -46,22 +46,22 @@ struct world {
     uint32_t overlaps;  /* Moments with two leaders. */
     uint32_t reversals; /* Leaders whose term was not higher than one before. */
     struct term led;    /* The last. */
-    bool forgets;       /* Somebody was started again: terms may be forgotten. */
+    bool forgets;       /* A monitor was started again: terms may be forgotten. */
 };
 
-static inline uint64_t world_clock(const struct world *world, uint32_t i)
+static inline uint64_t world_clock(const struct election_world *world, uint32_t i)
 {
     const struct host *host = &world->hosts[i];
     return host->offset_ms + world->now_ms + world->now_ms * (uint64_t)(1000 + host->rate) / 1000 -
            world->now_ms;
 }
 
-static inline bool host_runs(const struct world *world, uint32_t i)
+static inline bool host_runs(const struct election_world *world, uint32_t i)
 {
     return !world->hosts[i].is_dead && world->now_ms >= world->hosts[i].paused_until_ms;
 }
 
-static inline void world_start(struct world *world, uint32_t i)
+static inline void world_start(struct election_world *world, uint32_t i)
 {
     struct host *host = &world->hosts[i];
     const struct election_config config = {
@@ -77,16 +77,17 @@ static inline void world_start(struct world *world, uint32_t i)
     election_init(&host->election, &config, world_clock(world, i));
 }
 
-static inline void world_init(struct world *world, uint32_t count, uint64_t seed)
+static inline void world_init(struct election_world *world, uint32_t count, uint64_t seed)
 {
-    *world = (struct world){.random = {.state = seed}, .now_ms = 1, .count = count, .delay_ms = 3};
+    *world = (struct election_world){
+        .random = {.state = seed}, .now_ms = 1, .count = count, .delay_ms = 3};
     for (uint32_t i = 0; i < count; i++) {
         world->hosts[i].offset_ms = random_below(&world->random, 100000);
         world_start(world, i);
     }
 }
 
-static inline void world_post(struct world *world, uint32_t from, uint32_t to,
+static inline void world_post(struct election_world *world, uint32_t from, uint32_t to,
                               const struct election_message *message)
 {
     if (from == to || world->is_cut[from][to]) return;
@@ -102,7 +103,8 @@ static inline void world_post(struct world *world, uint32_t from, uint32_t to,
             election_heard_ago(&world->hosts[from].election, to, world_clock(world, from));
 }
 
-static inline void world_send(struct world *world, uint32_t from, const struct election_outs *outs)
+static inline void world_send(struct election_world *world, uint32_t from,
+                              const struct election_outs *outs)
 {
     for (uint32_t i = 0; i < outs->count; i++) {
         const struct election_out *out = &outs->items[i];
@@ -113,8 +115,8 @@ static inline void world_send(struct world *world, uint32_t from, const struct e
     }
 }
 
-/* Who leads at this moment; UINT32_MAX: nobody. Those who are paused do nothing, so they don't. */
-static inline uint32_t world_leader(const struct world *world)
+/* The leader at this moment; UINT32_MAX: none. A paused one does nothing, so it does not lead. */
+static inline uint32_t world_leader(const struct election_world *world)
 {
     uint32_t leader = UINT32_MAX;
     for (uint32_t i = 0; i < world->count; i++) {
@@ -124,7 +126,7 @@ static inline uint32_t world_leader(const struct world *world)
     return leader;
 }
 
-static inline void world_check(struct world *world)
+static inline void world_check(struct election_world *world)
 {
     uint32_t leaders = 0;
     for (uint32_t i = 0; i < world->count; i++) {
@@ -132,14 +134,14 @@ static inline void world_check(struct world *world)
         if (!host_runs(world, i) || !election_leads(election, world_clock(world, i))) continue;
         leaders++;
         if (term_compare(election->own, world->led) == 0) continue;
-        bool rises = election->own.number > world->led.number;
+        bool rises = term_compare(election->own, world->led) > 0;
         if (!rises && !world->forgets) world->reversals++;
         world->led = election->own;
     }
     if (leaders > 1) world->overlaps++;
 }
 
-static inline void world_deliver(struct world *world)
+static inline void world_deliver(struct election_world *world)
 {
     uint32_t kept = 0;
     uint32_t count = world->flight_count;
@@ -165,7 +167,7 @@ static inline void world_deliver(struct world *world)
     world->flight_count = kept + world->flight_count - count;
 }
 
-static inline void world_step(struct world *world)
+static inline void world_step(struct election_world *world)
 {
     world->now_ms++;
     world_deliver(world);
@@ -178,15 +180,15 @@ static inline void world_step(struct world *world)
     world_check(world);
 }
 
-static inline void world_run(struct world *world, uint64_t ms)
+static inline void world_run(struct election_world *world, uint64_t ms)
 {
     for (uint64_t end_ms = world->now_ms + ms; world->now_ms < end_ms;) {
         world_step(world);
     }
 }
 
-/* How long it takes until somebody leads, at most `limit_ms`. */
-static inline uint64_t world_until_led(struct world *world, uint64_t limit_ms)
+/* How long it takes until there is a leader, at most `limit_ms`. */
+static inline uint64_t world_until_led(struct election_world *world, uint64_t limit_ms)
 {
     uint64_t start_ms = world->now_ms;
     while (world_leader(world) == UINT32_MAX && world->now_ms - start_ms < limit_ms) {
