@@ -3,7 +3,10 @@
 Each check takes a page and gives the mistakes that it finds. CHECKS has them all; PLANTED has for
 each of them a mistake that it must find.
 """
+import json
+import pathlib
 import re
+import tempfile
 
 from pages import MILLRACE, ROOT, millrace_commands, millrace_help, read_page, said
 
@@ -13,6 +16,8 @@ SQL = "docs/reference/sql.md"
 OUTPUT = "docs/reference/output.md"
 METRICS = "docs/reference/metrics.md"
 HTTP = "docs/reference/http.md"
+WIRE = "docs/reference/wire.md"
+OWN_DATA = "docs/howto/own-data.md"
 PERFORMANCE = "docs/explanation/performance.md"
 
 
@@ -172,6 +177,61 @@ def path_mistakes(page):
     yield from differences("request", documented, real)
 
 
+def body_mistakes(page):
+    """Keys of the JSON bodies."""
+    text = source("cluster/wire/api_json.c") + source("cluster/wire/api_lists.c")
+    real = set(re.findall(r'\{"(\w+)", MEMBER_', text))
+    documented = set(re.findall(r'"(\w+)":', page.text))
+    documented |= {key.split(".")[-1] for cells in rows(section(page.text, "## Bodies"))
+                   for key in code(cells[0])}
+    yield from differences("key", documented, real)
+
+
+def kinds_of(name, prefix):
+    """`1 MANIFEST`, and so on, from an enum that begins with 1."""
+    kinds = re.search(rf"{prefix}_\w+ = 1,(?:\s*{prefix}_\w+,?.*)*", source(name))[0]
+    names = [kind for kind in re.findall(rf"{prefix}_(\w+)", kinds) if kind != "KINDS"]
+    return [f"{number} {kind}" for number, kind in enumerate(names, 1)]
+
+
+def kind_mistakes(page):
+    for heading, name, prefix in (("## Messages", "cluster/wire/message.h", "MESSAGE"),
+                                  ("## Datagrams", "cluster/wire/datagram.h", "DATAGRAM")):
+        table = rows(section(page.text, heading))
+        documented = [cells[0] for cells in table if re.match(r"\d+ [A-Z]", cells[0])]
+        yield from differences("kind", documented, kinds_of(name, prefix))
+
+
+def paths_of(value, path=""):
+    """The places of all keys in JSON; items of a list have one place."""
+    if isinstance(value, dict):
+        return {found for key, part in value.items()
+                for found in {f"{path}.{key}"} | paths_of(part, f"{path}.{key}")}
+    if isinstance(value, list):
+        return {found for part in value for found in paths_of(part, path + "[]")}
+    return set()
+
+
+def json_mistakes(page):
+    """The object of --format json, for the analysis that another page makes."""
+    documented = json.loads(page.block_after("## JSON of a run").text)
+    with tempfile.TemporaryDirectory(prefix="millrace-docs-") as folder:
+        for block in read_page(OWN_DATA).blocks:
+            if "/" in block.word:
+                path = pathlib.Path(folder, block.word)
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(block.text)
+        real = json.loads(said(MILLRACE, "run", f"{folder}/rain", f"{folder}/data", "--format",
+                               "json", "--quiet"))
+    yield from differences("place", paths_of(documented), paths_of(real))
+    for part in (("queries",), ("audit", "tables")):
+        got, expected = real, documented
+        for key in part:
+            got, expected = got[key], expected[key]
+        if got != expected:
+            yield f"{'.'.join(part)} is\n{json.dumps(got)}"
+
+
 def figure_mistakes(page):
     """Figures are made in one place; those that the first page repeats must be the same."""
     performance = read_page(PERFORMANCE).text
@@ -195,6 +255,9 @@ CHECKS = [
     ("output.md has every exit code", OUTPUT, exit_code_mistakes),
     ("output.md has every error code", OUTPUT, error_code_mistakes),
     ("http.md has every request", HTTP, path_mistakes),
+    ("http.md has every key of the bodies", HTTP, body_mistakes),
+    ("wire.md has every kind of message and datagram", WIRE, kind_mistakes),
+    ("output.md has the JSON of a run", OUTPUT, json_mistakes),
     ("figures of README.md are those of where they are made", "README.md", figure_mistakes),
 ]
 
@@ -202,7 +265,7 @@ CHECKS = [
 PLANTED = [
     (OPTIONS, option_mistakes, "only these queries", "only those queries"),
     (OPTIONS, variable_mistakes, "`MILLRACE_STATE_DIR`", "`MILLRACE_STATE_FOLDER`"),
-    (CLUSTER_FILE, config_mistakes, "1 to 16", "1 to 64"),
+    (CLUSTER_FILE, config_mistakes, "| 1 to 16 |", "| 1 to 64 |"),
     (SQL, function_mistakes, "`floor(x)`", "`flor(x)`"),
     (SQL, function_mistakes, "`trim(t)` | TEXT", "`trim(t)` | INT"),
     (SQL, function_mistakes, "`trim(t)`", "`trim(t, u)`"),
@@ -210,6 +273,10 @@ PLANTED = [
     (OUTPUT, exit_code_mistakes, "| 3 |", "| 4 |"),
     (OUTPUT, error_code_mistakes, "| `overflow` |", "| `too-large` |"),
     (HTTP, path_mistakes, "/timeline`", "/history`"),
+    (HTTP, body_mistakes, '"rerequests":', '"wanted":'),
+    (WIRE, kind_mistakes, "| 5 CHUNK |", "| 5 PIECE |"),
+    (OUTPUT, json_mistakes, '"rows_out":', '"rows_given":'),
+    (OUTPUT, json_mistakes, '"Lima", "2024-07", 0.1', '"Lima", "2024-07", 0.2'),
     ("README.md", figure_mistakes, "0.26 s", "7.77 s"),
 ]
 
