@@ -2,7 +2,7 @@
  *
  * Each kind of operator is one file, op_KIND.c, behind one struct op_class. A new kind takes an
  * enum constant (plan.h), its file, a declaration at the end of this header and a line in the table
- * of pipeline.c.
+ * of pipeline.c. pipeline.c and the operators are one module in several files, and call each other.
  *
  * Operators push: each is given a batch and the rows of it that are still meant, and hands what it
  * makes of them to the next with op_push_next, at once and as often as it likes. The last one

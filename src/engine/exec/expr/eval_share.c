@@ -15,37 +15,9 @@ struct node_list {
     uint32_t count;
 };
 
-static bool takes_long(enum function_id function)
-{
-    switch (function) {
-    case FUNCTION_CAST:
-    case FUNCTION_CONCAT:
-    case FUNCTION_LOWER:
-    case FUNCTION_UPPER:
-    case FUNCTION_TRIM:
-    case FUNCTION_LENGTH:
-    case FUNCTION_SUBSTRING:
-    case FUNCTION_CONTAINS:
-    case FUNCTION_STARTS_WITH:
-    case FUNCTION_ENDS_WITH:
-    case FUNCTION_REPLACE:
-    case FUNCTION_SPLIT_PART:
-    case FUNCTION_LIKE:
-    case FUNCTION_ILIKE:
-    case FUNCTION_REGEXP_MATCHES:
-    case FUNCTION_REGEXP_EXTRACT:
-    case FUNCTION_POLARITY:
-    case FUNCTION_SENTIMENT:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool can_share(const struct eval *eval)
 {
-    if (eval->is_constant || eval->arg_count == 0 || !takes_long(eval->expr->function))
-        return false;
+    if (eval->is_constant || eval->arg_count == 0 || !eval->kernel->takes_long) return false;
     /* What counts what it could not read must do so each time. */
     return !expr_counts(eval->expr) && eval->args[0]->expr->type.kind == TYPE_TEXT;
 }

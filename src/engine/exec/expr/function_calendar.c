@@ -5,7 +5,7 @@
 #include "engine/base/calendar.h"
 
 #include "engine/base/assert.h"
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 
 #define PART(expression)                                                                           \
     EACH_ROW(frame->selection, row, const int64_t value = in[row & mask];                          \

@@ -9,7 +9,7 @@
 #include "engine/base/assert.h"
 #include "engine/base/calendar.h"
 #include "engine/base/number.h"
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 
 enum { SHOWN_BYTES = 60 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/base/assert.h"
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 
 struct choice {
     const struct frame *frame;

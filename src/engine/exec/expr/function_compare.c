@@ -10,7 +10,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/base/calendar.h"
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 
 /* Numbers from low to low + span, or all others. */
 struct interval {
@@ -366,15 +366,9 @@ static status filter_clock(struct eval *eval, const struct frame *frame, uint32_
 
 /* --- Filters. --- */
 
-static bool is_comparison(enum function_id function)
-{
-    return function >= FUNCTION_EQUAL && function <= FUNCTION_GREATER_EQUAL;
-}
-
 bool compare_can_filter(const struct eval *eval, const struct eval_context *context)
 {
     enum function_id function = eval->expr->function;
-    if (!is_comparison(function)) return false;
     if (eval->state != NULL) return true;
     bool left = eval_constant(eval->args[0], context) != NULL;
     bool right = eval_constant(eval->args[1], context) != NULL;

@@ -1,7 +1,7 @@
 /* function_hash.c - the hash of a join's keys as a value. */
 #include <string.h>
 
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 #include "engine/data/key_hash.h"
 
 static status load_keys(struct eval *eval, const struct frame *frame, struct column *keys,

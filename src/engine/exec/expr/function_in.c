@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/base/hash.h"
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 
 enum { FEW = 8 };
 

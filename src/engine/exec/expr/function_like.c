@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/base/assert.h"
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 
 enum like_shape {
     SHAPE_ANY,    /* Needs matching. */

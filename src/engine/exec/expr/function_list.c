@@ -1,7 +1,7 @@
 /* function_list.c - functions of lists, and pluck, which makes them. */
 #include "engine/base/assert.h"
 #include "engine/data/pyliteral.h"
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 
 status list_length(struct eval *eval, const struct frame *frame, struct column *out,
                    struct error *err)

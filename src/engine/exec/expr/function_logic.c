@@ -3,7 +3,7 @@
  * AND and OR go from argument to argument with the rows that none has decided yet, so that a later
  * argument is neither computed nor able to fail where an earlier one has given the answer.
  */
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 
 struct chain {
     struct column out;
@@ -65,6 +65,20 @@ status logic_and(struct eval *eval, const struct frame *frame, struct column *ou
                  struct error *err)
 {
     return chain_run(eval, frame, false, out, err);
+}
+
+/* Each condition sees the rows that those before it left. */
+status logic_and_filter(struct eval *eval, const struct frame *frame, uint32_t *out_rows,
+                        uint32_t *out_count, struct error *err)
+{
+    struct frame left = *frame;
+    for (uint32_t i = 0; i < eval->arg_count && left.selection.count > 0; i++) {
+        uint32_t count;
+        TRY(eval_filter_in_frame(eval->args[i], &left, out_rows, &count, err));
+        left.selection = (struct selection){out_rows, count};
+    }
+    *out_count = left.selection.count;
+    return STATUS_OK;
 }
 
 status logic_or(struct eval *eval, const struct frame *frame, struct column *out, struct error *err)

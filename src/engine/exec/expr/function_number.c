@@ -10,7 +10,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/base/number.h"
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 
 #define DECIMAL_MAX 999999999999999999
 

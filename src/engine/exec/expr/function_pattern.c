@@ -1,6 +1,6 @@
 /* function_pattern.c - regexp_matches and regexp_extract: patterns are compiled once per eval. */
 #include "engine/base/assert.h"
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 #include "engine/exec/expr/regexp.h"
 
 struct pattern {

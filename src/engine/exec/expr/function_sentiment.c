@@ -1,5 +1,5 @@
 /* function_sentiment.c - polarity(text) and sentiment(text [, band]). */
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 #include "engine/exec/expr/sentiment.h"
 
 static const struct sentiment_model *model_of(const struct frame *frame)

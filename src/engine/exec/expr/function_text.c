@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/base/assert.h"
-#include "engine/exec/expr/kernel.h"
+#include "engine/exec/expr/kernels.h"
 
 static inline struct text text_at(const struct operand *operand, uint32_t row)
 {

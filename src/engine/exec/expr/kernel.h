@@ -1,6 +1,9 @@
-/* kernel.h - what the function_*.c files share: a compiled node, its operands, its loops.
+/* kernel.h - a compiled node of an expression, its operands, its loops.
  *
- * Internal to expression evaluation. A kernel computes one function for the selected rows of a
+ * Internal to expression evaluation, in three layers: eval.c creates trees and knows the table of
+ * kernels; kernels.c and the function_*.c behind it compute; kernel.c runs nodes and knows neither.
+ *
+ * A kernel computes one function for the selected rows of a
  * batch. Most are strict: NULL in, NULL out; they load their operands, let kernel_start make the
  * result's arrays and its nulls, and loop. Those that narrow the selection (AND, CASE, ...)
  * evaluate their arguments themselves.
@@ -26,6 +29,21 @@ struct frame {
 typedef status kernel_run(struct eval *eval, const struct frame *frame, struct column *out,
                           struct error *err);
 typedef status kernel_prepare(struct eval *eval, struct arena *stage_arena, struct error *err);
+/* The selected rows for which a BOOL is true; out_rows may be the selection's own array. */
+typedef status kernel_filter(struct eval *eval, const struct frame *frame, uint32_t *out_rows,
+                             uint32_t *out_count, struct error *err);
+
+/* How a function is computed: see kernels.c. */
+struct kernel {
+    kernel_run *run;
+    kernel_prepare *prepare; /* When the eval is created, once its arguments are; may be NULL. */
+    kernel_filter *filter;   /* Faster than `run` and then a filter; may be NULL, */
+    /* and may be for some arguments only; NULL: for all. */
+    bool (*can_filter)(const struct eval *eval, const struct eval_context *context);
+    bool takes_long;    /* What several expressions compute of a text is worth keeping. */
+    bool needs_context; /* Constant arguments do not make a constant: which model is used is only
+                           known when rows come. */
+};
 
 /* What several nodes compute: the values of the rows that one of them has computed. */
 struct shared_values {
@@ -36,8 +54,8 @@ struct shared_values {
 
 struct eval {
     const struct expr *expr;
-    const struct schema *input; /* Names of columns, for messages; may be NULL. */
-    kernel_run *run;
+    const struct schema *input;  /* Names of columns, for messages; may be NULL. */
+    const struct kernel *kernel; /* NULL: not a call. */
     struct eval **args;
     uint32_t arg_count;
     bool is_constant;             /* `constant` is the value of every row, */
@@ -62,12 +80,10 @@ struct operand {
 
 enum { OPERANDS_MAX = 3 }; /* Of functions with a fixed number of arguments. */
 
-/* --- eval.c --- */
+/* --- kernel.c --- */
 MUST_USE status eval_in_frame(struct eval *eval, const struct frame *frame, struct column *out,
                               struct error *err);
-/* The selected rows where the BOOL is true; out_rows may be the selection's own array. */
-MUST_USE status eval_filter_in_frame(struct eval *eval, const struct frame *frame,
-                                     uint32_t *out_rows, uint32_t *out_count, struct error *err);
+MUST_USE kernel_filter eval_filter_in_frame;
 /* The value of a constant or a finished scalar sub-query; NULL for what differs by row. */
 const struct value *eval_constant(const struct eval *eval, const struct eval_context *context);
 MUST_USE status operand_load(struct eval *arg, const struct frame *frame, struct operand *out,
@@ -160,36 +176,5 @@ static inline int64_t double_key(double value)
     memcpy(&bits, &value, sizeof bits);
     return bits ^ ((bits >> 63) & INT64_MAX);
 }
-
-/* --- function_compare.c --- */
-/* Whether this comparison has a loop that yields rows directly, */
-bool compare_can_filter(const struct eval *eval, const struct eval_context *context);
-/* and that loop. */
-MUST_USE status compare_filter(struct eval *eval, const struct frame *frame, uint32_t *out_rows,
-                               uint32_t *out_count, struct error *err);
-/* Equality of two operands of one type into `out`, nulls disregarded. */
-void compare_equal(const struct frame *frame, const struct operand *a, const struct operand *b,
-                   const uint8_t *nulls, uint8_t *out);
-
-/* --- The kernels, by file. --- */
-kernel_run logic_and, logic_or, logic_not, logic_is_null, logic_is_not_null;
-kernel_run choice_case, choice_coalesce, choice_nullif, choice_extreme;
-kernel_run compare_run, compare_in;
-kernel_prepare compare_prepare, compare_in_prepare;
-kernel_run number_arithmetic, number_divide, number_integer_divide, number_modulo;
-kernel_run number_negate, number_abs, number_round, number_unary;
-kernel_run cast_run;
-kernel_run text_concat, text_case, text_trim, text_length, text_substring;
-kernel_run text_search, text_replace, text_split_part;
-kernel_run like_run;
-kernel_prepare like_prepare;
-kernel_run pattern_matches, pattern_extract;
-kernel_prepare pattern_prepare;
-kernel_run calendar_part, calendar_time_of_day, calendar_strftime, calendar_strftime_key;
-kernel_prepare calendar_strftime_prepare;
-kernel_run list_length, list_contains, list_element, list_pluck;
-kernel_prepare list_pluck_prepare;
-kernel_run hash_run;
-kernel_run sentiment_polarity_run, sentiment_label_run;
 
 #endif

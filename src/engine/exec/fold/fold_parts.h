@@ -2,7 +2,8 @@
  *
  * Each kind is one file, fold_KIND.c, behind one struct fold_class. A new kind takes an enum
  * constant (plan.h), its file, a declaration at the end of this header and a line in the table of
- * fold.c. Nothing else asks which kind a fold has.
+ * fold.c. Nothing else in this room asks which kind a fold has. fold.c, fold_spill.c and the kinds
+ * are one module in several files, and call each other.
  *
  * Order of calls:
  *
