@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cluster/config/config_value.h"
+#include "engine/base/array.h"
 
 enum { ENTRIES_MAX = 1024, VARIABLE_MAX = 200, VALUE_MAX = 1 << 16 };
 
@@ -140,13 +141,11 @@ static status entry_add(struct config_parser *parser, struct config_entry entry)
     }
     entry.key.bytes = arena_copy_string(parser->arena, entry.key);
     entry.value.bytes = arena_copy_string(parser->arena, entry.value);
-    struct config_entry *items = arena_grow(parser->arena, entries->items, entries->count,
-                                            &entries->capacity, sizeof *items);
-    if (items == NULL || entry.key.bytes == NULL || entry.value.bytes == NULL) {
+    struct config_entry *added = array_add_in(entries, parser->arena);
+    if (added == NULL || entry.key.bytes == NULL || entry.value.bytes == NULL) {
         return error_memory(parser->err);
     }
-    entries->items = items;
-    entries->items[entries->count++] = entry;
+    *added = entry;
     return STATUS_OK;
 }
 

@@ -30,8 +30,8 @@ struct config_entry {
 struct config_entries {
     const char *path;
     struct config_entry *items; /* In the order of the file, then of the environment. */
-    size_t count;
-    size_t capacity;
+    uint32_t count;
+    uint32_t capacity;
 };
 
 struct config_source {

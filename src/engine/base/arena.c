@@ -122,15 +122,3 @@ char *arena_copy_string(struct arena *arena, struct text text)
     copy[text.size] = '\0';
     return copy;
 }
-
-void *arena_grow(struct arena *arena, void *items, size_t count, size_t *capacity,
-                 size_t item_bytes)
-{
-    if (count < *capacity) return items;
-    size_t grown = *capacity == 0 ? 4 : *capacity * 2;
-    void *copy = arena_calloc(arena, grown, item_bytes, alignof(max_align_t));
-    if (copy == NULL) return NULL;
-    if (count > 0) memcpy(copy, items, count * item_bytes);
-    *capacity = grown;
-    return copy;
-}

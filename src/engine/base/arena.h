@@ -64,9 +64,5 @@ void *arena_calloc(struct arena *arena, size_t count, size_t size_bytes, size_t 
 
 /* A terminated copy of the bytes. */
 char *arena_copy_string(struct arena *arena, struct text text);
-/* Grows an array that is being appended to: returns `items` while count < *capacity, else a copy of
- * twice the size (or NULL). The caller stores what is returned and counts the item itself. */
-void *arena_grow(struct arena *arena, void *items, size_t count, size_t *capacity,
-                 size_t item_bytes);
 
 #endif

@@ -5,6 +5,8 @@
  *     tokens.items[i], tokens.count
  *     array_done(&tokens, budget);
  *
+ * The macros take any struct with the fields of ARRAY_OF: a list that is passed on has a name.
+ *
  * The capacity doubles: n additions copy fewer than 2n items in all (Cormen et al., Introduction to
  * Algorithms, "Dynamic tables").
  *
@@ -20,6 +22,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "engine/base/arena.h"
 #include "engine/base/error.h"
@@ -28,13 +31,14 @@
 #define ARRAY_OF(type)                                                                             \
     struct {                                                                                       \
         type *items;                                                                               \
-        size_t count;                                                                              \
-        size_t capacity;                                                                           \
+        uint32_t count;                                                                            \
+        uint32_t capacity;                                                                         \
     }
 
-/* The new last item, which is not cleared. */
+/* The new last item, with whatever bytes are there; NULL also for more than UINT32_MAX. */
 #define array_add(array, budget)                                                                   \
-    (array_reserve(array, budget, (array)->count + 1) ? &(array)->items[(array)->count++] : NULL)
+    (array_reserve(array, budget, (size_t)(array)->count + 1) ? &(array)->items[(array)->count++]  \
+                                                              : NULL)
 
 /* The same in an arena. */
 #define array_add_in(array, arena)                                                                 \
@@ -56,10 +60,11 @@
                sizeof *(array)->items)
 
 /* Behind the macros. On failure everything stays as it was. */
-MUST_USE bool array_grow(struct budget *budget, void **items, size_t *capacity, size_t item_bytes,
+MUST_USE bool array_grow(struct budget *budget, void **items, uint32_t *capacity, size_t item_bytes,
                          size_t wanted);
-MUST_USE bool array_grow_in(struct arena *arena, void **items, size_t *capacity, size_t item_bytes);
-void array_free(struct budget *budget, void **items, size_t *count, size_t *capacity,
+MUST_USE bool array_grow_in(struct arena *arena, void **items, uint32_t *capacity,
+                            size_t item_bytes);
+void array_free(struct budget *budget, void **items, uint32_t *count, uint32_t *capacity,
                 size_t item_bytes);
 
 #endif

@@ -15,7 +15,7 @@
 #include <arm_neon.h>
 #endif
 
-#include "engine/base/arena.h"
+#include "engine/base/array.h"
 
 enum value_kind { VALUE_OTHER, VALUE_STRING, VALUE_DICT };
 
@@ -460,15 +460,13 @@ static bool sink_append(struct parser *parser, const struct value *string)
 {
     struct pyliteral_sink *sink = parser->sink;
     struct text decoded;
-    struct text *items =
-        arena_grow(sink->arena, sink->items, sink->count, &sink->capacity, sizeof *sink->items);
-    if (items == NULL || !string_decode(string, sink->arena, &decoded)) {
-        if (items != NULL) sink->items = items;
+    struct text *added = NULL;
+    if (string_decode(string, sink->arena, &decoded)) added = array_add_in(sink, sink->arena);
+    if (added == NULL) {
         parser->out_of_memory = true;
         return false;
     }
-    sink->items = items;
-    items[sink->count++] = decoded;
+    *added = decoded;
     return true;
 }
 
@@ -638,7 +636,7 @@ enum pyliteral_result pyliteral_pluck(struct text literal, struct text key,
     parser.sink = sink;
     parser.out_of_memory = false;
     parser.depth = 0;
-    size_t count = sink->count;
+    uint32_t count = sink->count;
     if (parse_literal(&parser)) return PYLITERAL_OK;
     sink->count = count;
     return parser.out_of_memory ? PYLITERAL_MEMORY : PYLITERAL_MALFORMED;

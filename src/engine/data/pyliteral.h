@@ -39,8 +39,8 @@ enum pyliteral_result {
 struct pyliteral_sink {
     struct arena *arena; /* Borrowed. */
     struct text *items;
-    size_t count;
-    size_t capacity;
+    uint32_t count;
+    uint32_t capacity;
 };
 
 /* Appends, in order, the string that each dictionary of the list has under the key; entries that

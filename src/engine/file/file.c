@@ -16,7 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "engine/base/arena.h"
+#include "engine/base/array.h"
 #include "engine/base/assert.h"
 
 enum { WRITE_POLL_MS = 200 };
@@ -244,9 +244,7 @@ static status list_open_folder(DIR *folder, const char *path, struct arena *aren
                                struct file_entry **out_entries, uint32_t *out_count,
                                struct error *err)
 {
-    struct file_entry *entries = NULL;
-    size_t count = 0;
-    size_t capacity = 0;
+    ARRAY_OF(struct file_entry) entries = {0};
     for (;;) {
         errno = 0;
         const struct dirent *entry = readdir(folder);
@@ -254,19 +252,19 @@ static status list_open_folder(DIR *folder, const char *path, struct arena *aren
         if (entry == NULL) break;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
 
-        entries = arena_grow(arena, entries, count, &capacity, sizeof *entries);
+        struct file_entry *added = array_add_in(&entries, arena);
         char *name = arena_copy_string(arena, text_of(entry->d_name));
-        if (entries == NULL || name == NULL || count == UINT32_MAX) {
-            return file_fail_memory(err, path);
-        }
-        entries[count++] = (struct file_entry){
+        if (added == NULL || name == NULL) return file_fail_memory(err, path);
+        *added = (struct file_entry){
             .name = text_of(name),
             .is_folder = is_folder_at(folder, name),
         };
     }
-    if (count > 1) qsort(entries, count, sizeof *entries, compare_entries);
-    *out_entries = entries;
-    *out_count = (uint32_t)count;
+    if (entries.count > 1) {
+        qsort(entries.items, entries.count, sizeof *entries.items, compare_entries);
+    }
+    *out_entries = entries.items;
+    *out_count = entries.count;
     return STATUS_OK;
 }
 

@@ -165,7 +165,7 @@ status local_run_check(struct local_run *run, const struct fold *fold, struct er
     TRY(audit_check_fold(&source, fold, err));
     if (stream == NULL || stream->pending.count == 0) return STATUS_OK;
     return error_set(err, STATUS_INTERNAL,
-                     "the counts do not reconcile: query %.*s: %zu batches wait for one that never "
+                     "the counts do not reconcile: query %.*s: %u batches wait for one that never "
                      "came; the rows printed are void, please report this",
                      TEXT_ARGS(fold->queries), stream->pending.count);
 }

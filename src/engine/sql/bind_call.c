@@ -74,7 +74,7 @@ static status aggregate_distinct(struct binder *binder, const struct ast_expr *a
         aggregation->distinct = found->input;
         aggregation->distinct_name =
             found->input->kind == EXPR_COLUMN
-                ? binder->catalog->columns[found->input->column].name
+                ? binder->catalog->columns.items[found->input->column].name
                 : (struct text){binder->source->text.bytes + arg->offset, arg->size};
     }
     if (!expr_equal(aggregation->distinct, found->input)) {
@@ -133,7 +133,7 @@ static status bind_aggregate(struct binder *binder, const struct expr_scope *sco
         if (known->kind == found.kind && known->distinct == found.distinct &&
             same_argument(known->input, found.input) && same_argument(known->by, found.by)) {
             *out_expr = expr_column(binder->arena, known->column,
-                                    binder->catalog->columns[known->column].type);
+                                    binder->catalog->columns.items[known->column].type);
             return *out_expr == NULL ? binder_memory(err) : STATUS_OK;
         }
     }
@@ -141,12 +141,9 @@ static status bind_aggregate(struct binder *binder, const struct expr_scope *sco
         aggregate_type(found.kind, found.input == NULL ? TYPE(INT) : found.input->type);
     struct text name = {binder->source->text.bytes + ast->offset, ast->size};
     TRY(binder_new_column(binder, name, type, &found.column, err));
-    struct relation_aggregate *items =
-        arena_grow(binder->arena, aggregation->items, aggregation->count, &aggregation->capacity,
-                   sizeof *items);
-    if (items == NULL) return binder_memory(err);
-    aggregation->items = items;
-    items[aggregation->count++] = found;
+    struct relation_aggregate *added = array_add_in(aggregation, binder->arena);
+    if (added == NULL) return binder_memory(err);
+    *added = found;
     *out_expr = expr_column(binder->arena, found.column, type);
     return *out_expr == NULL ? binder_memory(err) : STATUS_OK;
 }

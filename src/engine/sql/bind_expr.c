@@ -14,13 +14,10 @@ status binder_new_column(struct binder *binder, struct text name, struct type ty
                          uint32_t *out_column, struct error *err)
 {
     struct catalog *catalog = binder->catalog;
-    struct relation_column *columns =
-        arena_grow(binder->arena, catalog->columns, catalog->column_count,
-                   &catalog->column_capacity, sizeof *columns);
-    if (columns == NULL) return binder_memory(err);
-    catalog->columns = columns;
-    columns[catalog->column_count] = (struct relation_column){.name = name, .type = type};
-    *out_column = catalog->column_count++;
+    struct relation_column *column = array_add_in(&catalog->columns, binder->arena);
+    if (column == NULL) return binder_memory(err);
+    *column = (struct relation_column){.name = name, .type = type};
+    *out_column = catalog->columns.count - 1;
     return STATUS_OK;
 }
 
@@ -196,8 +193,8 @@ static status bind_column(struct binder *binder, const struct expr_scope *scope,
         return STATUS_OK;
     }
     if (found == NULL) return column_unknown(binder, scope, ast, err);
-    *out_expr =
-        expr_column(binder->arena, found->column, binder->catalog->columns[found->column].type);
+    *out_expr = expr_column(binder->arena, found->column,
+                            binder->catalog->columns.items[found->column].type);
     return *out_expr == NULL ? binder_memory(err) : STATUS_OK;
 }
 
@@ -503,16 +500,14 @@ static status bind_scalar(struct binder *binder, const struct ast_expr *ast,
         return binder_fail(binder, ast, err, "a sub-query used as a value must have one column");
     }
     struct catalog *catalog = binder->catalog;
-    struct relation **scalars = arena_grow(binder->arena, catalog->scalars, catalog->scalar_count,
-                                           &catalog->scalar_capacity, sizeof(struct relation *));
+    struct relation **relation = array_add_in(&catalog->scalars, binder->arena);
     struct expr *scalar = arena_new(binder->arena, struct expr);
-    if (scalars == NULL || scalar == NULL) return binder_memory(err);
-    catalog->scalars = scalars;
-    scalars[catalog->scalar_count] = query.relation;
+    if (relation == NULL || scalar == NULL) return binder_memory(err);
+    *relation = query.relation;
     *scalar = (struct expr){
         .kind = EXPR_SCALAR,
-        .fold = catalog->scalar_count++,
-        .type = catalog->columns[query.relation->columns[0]].type,
+        .fold = catalog->scalars.count - 1,
+        .type = catalog->columns.items[query.relation->columns[0]].type,
     };
     *out_expr = scalar;
     return STATUS_OK;

@@ -2,6 +2,7 @@
 #ifndef ENGINE_SQL_BIND_EXPR_H
 #define ENGINE_SQL_BIND_EXPR_H
 
+#include "engine/base/array.h"
 #include "engine/base/error.h"
 #include "engine/sql/ast.h"
 #include "engine/sql/binder.h"
@@ -21,7 +22,7 @@ struct scope_column {
 struct scope {
     struct scope_column *items;
     uint32_t count;
-    size_t capacity;
+    uint32_t capacity;
 };
 
 struct with_entry {
@@ -35,17 +36,15 @@ struct binder {
     struct arena *arena;
     const struct sql_source *source;
     const struct parameter_list *parameters;
-    struct with_entry *withs; /* Visible WITH names, the innermost last. */
-    uint32_t with_count;
-    size_t with_capacity;
-    uint32_t nesting; /* Of sub-queries; 0: the query whose rows the user sees. */
+    ARRAY_OF(struct with_entry) withs; /* Visible WITH names, the innermost last. */
+    uint32_t nesting;                  /* Of sub-queries; 0: the query whose rows the user sees. */
 };
 
 /* Aggregates found so far in one SELECT. */
 struct aggregation {
     struct relation_aggregate *items;
     uint32_t count;
-    size_t capacity;
+    uint32_t capacity;
     const struct expr *distinct; /* What the DISTINCT ones are of; NULL: there is none. */
     struct text distinct_name;
 };

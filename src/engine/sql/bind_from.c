@@ -24,11 +24,9 @@ struct relation *binder_new_relation(struct binder *binder, enum relation_kind k
 static status scope_add(struct binder *binder, struct scope *scope, struct scope_column column,
                         struct error *err)
 {
-    struct scope_column *items =
-        arena_grow(binder->arena, scope->items, scope->count, &scope->capacity, sizeof *items);
-    if (items == NULL) return binder_memory(err);
-    scope->items = items;
-    items[scope->count++] = column;
+    struct scope_column *added = array_add_in(scope, binder->arena);
+    if (added == NULL) return binder_memory(err);
+    *added = column;
     return STATUS_OK;
 }
 
@@ -188,8 +186,8 @@ static status table_unknown(struct binder *binder, const struct ast_from *ast, s
 {
     struct text names[BINDER_NAMES_LIMIT];
     uint32_t count = 0;
-    for (uint32_t i = 0; i < binder->with_count && count < BINDER_NAMES_LIMIT; i++) {
-        names[count++] = binder->withs[i].name;
+    for (uint32_t i = 0; i < binder->withs.count && count < BINDER_NAMES_LIMIT; i++) {
+        names[count++] = binder->withs.items[i].name;
     }
     for (uint32_t i = 0; i < binder->catalog->table_count && count < BINDER_NAMES_LIMIT; i++) {
         names[count++] = binder->catalog->tables[i].name;
@@ -253,7 +251,7 @@ static status from_with(struct binder *binder, const struct with_entry *with, st
     struct type *types = arena_array(binder->arena, struct type, count + 1);
     if (relation == NULL || types == NULL) return binder_memory(err);
     for (uint32_t i = 0; i < count; i++) {
-        types[i] = binder->catalog->columns[origin->columns[i]].type;
+        types[i] = binder->catalog->columns.items[origin->columns[i]].type;
     }
     relation->shared = with->query;
     TRY(name_columns(binder, relation, with->column_names, types, count, err));
@@ -266,9 +264,9 @@ static status from_table(struct binder *binder, const struct ast_from *ast, stru
                          struct relation **out_relation, struct error *err)
 {
     struct text alias = ast->alias.size > 0 ? ast->alias : ast->name;
-    for (uint32_t i = binder->with_count; i > 0; i--) {
-        if (text_equal_ignoring_case(binder->withs[i - 1].name, ast->name)) {
-            return from_with(binder, &binder->withs[i - 1], alias, scope, out_relation, err);
+    for (uint32_t i = binder->withs.count; i > 0; i--) {
+        if (text_equal_ignoring_case(binder->withs.items[i - 1].name, ast->name)) {
+            return from_with(binder, &binder->withs.items[i - 1], alias, scope, out_relation, err);
         }
     }
     for (uint32_t i = 0; i < binder->catalog->table_count; i++) {

@@ -47,7 +47,7 @@ static void list_add(struct column_list *list, const struct expr *expr, uint32_t
 static status column_expr(struct binder *binder, uint32_t column, const struct expr **out_expr,
                           struct error *err)
 {
-    *out_expr = expr_column(binder->arena, column, binder->catalog->columns[column].type);
+    *out_expr = expr_column(binder->arena, column, binder->catalog->columns.items[column].type);
     return *out_expr == NULL ? binder_memory(err) : STATUS_OK;
 }
 
@@ -55,7 +55,7 @@ static status column_expr(struct binder *binder, uint32_t column, const struct e
 static status column_duplicate(struct binder *binder, uint32_t column, uint32_t *out_duplicate,
                                struct error *err)
 {
-    struct relation_column known = binder->catalog->columns[column];
+    struct relation_column known = binder->catalog->columns.items[column];
     return binder_new_column(binder, known.name, known.type, out_duplicate, err);
 }
 
@@ -254,7 +254,7 @@ static status share_input(struct binder *binder, const struct group *group,
 {
     const struct aggregation *aggregation = group->aggregation;
     struct shared_query *shared = arena_new(binder->arena, struct shared_query);
-    bool *used = arena_array(binder->arena, bool, (size_t)binder->catalog->column_count + 1);
+    bool *used = arena_array(binder->arena, bool, (size_t)binder->catalog->columns.count + 1);
     struct column_list list;
     if (shared == NULL || used == NULL) return binder_memory(err);
     TRY(list_init(binder, &list, group->input->column_count, err));
@@ -301,7 +301,7 @@ static status way(struct binder *binder, const struct group *group, struct share
     }
     for (uint32_t i = 0; i < all->count; i++) {
         struct relation_aggregate item = all->items[i];
-        struct type type = binder->catalog->columns[item.column].type;
+        struct type type = binder->catalog->columns.items[item.column].type;
         const struct expr *none =
             expr_constant(binder->arena, (struct value){.is_null = true}, type);
         if (none == NULL) return binder_memory(err);

@@ -10,6 +10,7 @@
  */
 #include "engine/sql/bind_select.h"
 
+#include "engine/base/array.h"
 #include "engine/sql/bind_from.h"
 #include "engine/sql/bind_group.h"
 #include "engine/sql/diagnostic.h"
@@ -23,11 +24,9 @@ struct select_state {
     uint32_t *group_columns;   /* Their numbers after grouping. */
     uint32_t group_count;
     bool grouped;
-    const struct expr **items; /* The select list, stars expanded. */
-    struct text *names;
-    uint32_t *offsets; /* Where in the SQL each item stands. */
-    uint32_t item_count;
-    size_t item_capacity;
+    ARRAY_OF(const struct expr *) items; /* The select list, stars expanded. */
+    ARRAY_OF(struct text) names;         /* Of the items. */
+    ARRAY_OF(uint32_t) offsets;          /* Where in the SQL each item stands. */
     struct scope_alias *aliases;
     uint32_t alias_count;
 };
@@ -47,28 +46,20 @@ static struct text item_name(const struct binder *binder, const struct ast_item 
 static status item_add(struct binder *binder, struct select_state *state, const struct expr *expr,
                        struct text name, uint32_t offset, struct error *err)
 {
-    size_t capacity = state->item_capacity;
-    size_t name_capacity = state->item_capacity;
-    const struct expr **items = arena_grow(binder->arena, state->items, state->item_count,
-                                           &capacity, sizeof(const struct expr *));
-    struct text *names =
-        arena_grow(binder->arena, state->names, state->item_count, &name_capacity, sizeof *names);
-    uint32_t *offsets = arena_grow(binder->arena, state->offsets, state->item_count,
-                                   &state->item_capacity, sizeof *offsets);
-    if (items == NULL || names == NULL || offsets == NULL) return binder_memory(err);
-    state->items = items;
-    state->names = names;
-    state->offsets = offsets;
-    items[state->item_count] = expr;
-    offsets[state->item_count] = offset;
-    names[state->item_count++] = name;
+    const struct expr **new_item = array_add_in(&state->items, binder->arena);
+    struct text *new_name = array_add_in(&state->names, binder->arena);
+    uint32_t *new_offset = array_add_in(&state->offsets, binder->arena);
+    if (new_item == NULL || new_name == NULL || new_offset == NULL) return binder_memory(err);
+    *new_item = expr;
+    *new_name = name;
+    *new_offset = offset;
     return STATUS_OK;
 }
 
 static status star_add(struct binder *binder, struct select_state *state,
                        const struct ast_expr *star, struct error *err)
 {
-    uint32_t before = state->item_count;
+    uint32_t before = state->items.count;
     for (uint32_t i = 0; i < state->scope.count; i++) {
         const struct scope_column *column = &state->scope.items[i];
         if (star->qualifier.size > 0 &&
@@ -76,11 +67,11 @@ static status star_add(struct binder *binder, struct select_state *state,
             continue;
         }
         const struct expr *expr = expr_column(binder->arena, column->column,
-                                              binder->catalog->columns[column->column].type);
+                                              binder->catalog->columns.items[column->column].type);
         if (expr == NULL) return binder_memory(err);
         TRY(item_add(binder, state, expr, column->name, star->offset, err));
     }
-    if (state->item_count == before) {
+    if (state->items.count == before) {
         return sql_error(err, binder->source, star->offset, "`*` finds no columns here");
     }
     return STATUS_OK;
@@ -138,7 +129,7 @@ static status regroup(struct binder *binder, const struct select_state *state,
         for (uint32_t i = 0; i < state->aggregation.count; i++) {
             if (state->aggregation.items[i].column == expr->column) return STATUS_OK;
         }
-        struct text name = binder->catalog->columns[expr->column].name;
+        struct text name = binder->catalog->columns.items[expr->column].name;
         return sql_error(err, binder->source, offset,
                          "`%.*s` is neither in GROUP BY nor inside an aggregate", TEXT_ARGS(name));
     }
@@ -175,11 +166,11 @@ static status bind_group_keys(struct binder *binder, struct select_state *state,
             for (uint32_t j = 0; j < key->name.size && position < 1000000; j++) {
                 position = position * 10 + (key->name.bytes[j] - '0');
             }
-            if (position < 1 || position > (int64_t)state->item_count) {
+            if (position < 1 || position > (int64_t)state->items.count) {
                 return sql_error(err, binder->source, key->offset,
                                  "there is no item %lld in the select list", (long long)position);
             }
-            expr = state->items[position - 1];
+            expr = state->items.items[position - 1];
         } else {
             TRY(bind_expr(binder, &scope, key, &expr, err));
         }
@@ -195,7 +186,7 @@ static status bind_group_keys(struct binder *binder, struct select_state *state,
         if (expr->type.kind == TYPE_NULL) TRY(bind_convert(binder, key, TYPE(TEXT), &expr, err));
         state->group[state->group_count] = expr;
         struct text name = {binder->source->text.bytes + key->offset, key->size};
-        if (expr->kind == EXPR_COLUMN) name = binder->catalog->columns[expr->column].name;
+        if (expr->kind == EXPR_COLUMN) name = binder->catalog->columns.items[expr->column].name;
         TRY(binder_new_column(binder, name, expr->type, &state->group_columns[state->group_count],
                               err));
         state->group_count++;
@@ -288,7 +279,7 @@ static status column_for(struct binder *binder, struct relation **in_out_relatio
     for (uint32_t i = 0; i < count; i++) {
         columns[i] = relation->columns[i];
         exprs[i] =
-            expr_column(binder->arena, columns[i], binder->catalog->columns[columns[i]].type);
+            expr_column(binder->arena, columns[i], binder->catalog->columns.items[columns[i]].type);
         if (exprs[i] == NULL) return binder_memory(err);
     }
     exprs[count] = expr;
@@ -341,15 +332,16 @@ static status make_ranking(struct binder *binder, struct select_state *state,
 static status make_projection(struct binder *binder, struct select_state *state, struct error *err)
 {
     struct relation *project = binder_new_relation(binder, RELATION_PROJECT, state->relation);
-    uint32_t *columns = arena_array(binder->arena, uint32_t, state->item_count + 1);
+    uint32_t *columns = arena_array(binder->arena, uint32_t, state->items.count + 1);
     if (project == NULL || columns == NULL) return binder_memory(err);
-    for (uint32_t i = 0; i < state->item_count; i++) {
-        TRY(binder_new_column(binder, state->names[i], state->items[i]->type, &columns[i], err));
+    for (uint32_t i = 0; i < state->items.count; i++) {
+        TRY(binder_new_column(binder, state->names.items[i], state->items.items[i]->type,
+                              &columns[i], err));
     }
-    project->exprs = state->items;
-    project->expr_count = state->item_count;
+    project->exprs = state->items.items;
+    project->expr_count = state->items.count;
     project->columns = columns;
-    project->column_count = state->item_count;
+    project->column_count = state->items.count;
     state->relation = project;
     return STATUS_OK;
 }
@@ -364,7 +356,7 @@ static status make_distinct(struct binder *binder, struct select_state *state, u
     uint32_t *columns = arena_array(binder->arena, uint32_t, count + 1);
     if (distinct == NULL || exprs == NULL || columns == NULL) return binder_memory(err);
     for (uint32_t i = 0; i < count; i++) {
-        struct relation_column column = binder->catalog->columns[project->columns[i]];
+        struct relation_column column = binder->catalog->columns.items[project->columns[i]];
         if (type_is_list(column.type)) {
             return sql_error(err, binder->source, offset, "DISTINCT cannot compare lists");
         }
@@ -380,11 +372,11 @@ static status make_distinct(struct binder *binder, struct select_state *state, u
     return STATUS_OK;
 }
 
-/* The item that is `expr`; item_count: there is none. */
+/* The item that is `expr`; items.count: there is none. */
 static uint32_t item_find(const struct select_state *state, const struct expr *expr)
 {
     uint32_t item = 0;
-    while (item < state->item_count && !expr_equal(state->items[item], expr)) {
+    while (item < state->items.count && !expr_equal(state->items.items[item], expr)) {
         item++;
     }
     return item;
@@ -398,7 +390,7 @@ static status order_item(struct binder *binder, struct select_state *state,
     if (ast->kind == AST_INT) {
         uint64_t position;
         TRY(bind_count(binder, ast, "ORDER BY", &position, err));
-        if (position < 1 || position > state->item_count) {
+        if (position < 1 || position > state->items.count) {
             return sql_error(err, binder->source, ast->offset,
                              "there is no item %llu in the select list",
                              (unsigned long long)position);
@@ -411,7 +403,7 @@ static status order_item(struct binder *binder, struct select_state *state,
     const struct expr *expr;
     TRY(bind_expr(binder, &scope, ast, &expr, err));
     *out_item = item_find(state, expr);
-    if (*out_item < state->item_count) return STATUS_OK;
+    if (*out_item < state->items.count) return STATUS_OK;
     if (state->ast->distinct) {
         return sql_error(err, binder->source, ast->offset,
                          "with DISTINCT, ORDER BY can only use what is selected");
@@ -547,11 +539,11 @@ static status order_naturally(struct binder *binder, struct select_state *state,
     uint32_t natural_count = 0;
     TRY(natural_order(binder, state->relation, &natural, &natural_count, err));
     for (uint32_t i = 0; i < natural_count; i++) {
-        struct relation_column column = binder->catalog->columns[natural[i].column];
+        struct relation_column column = binder->catalog->columns.items[natural[i].column];
         const struct expr *key = expr_column(binder->arena, natural[i].column, column.type);
         if (key == NULL) return binder_memory(err);
         natural[i].column = item_find(state, key);
-        if (natural[i].column < state->item_count) continue;
+        if (natural[i].column < state->items.count) continue;
         TRY(item_add(binder, state, key, column.name, state->ast->offset, err));
     }
     *out_order = (struct order_plan){natural, natural_count};
@@ -564,7 +556,7 @@ status bind_select(struct binder *binder, const struct ast_query *query,
     struct select_state state = {.ast = ast};
     TRY(bind_source(binder, &state, err));
     TRY(bind_items(binder, &state, err));
-    uint32_t visible_count = state.item_count;
+    uint32_t visible_count = state.items.count;
     TRY(bind_group_keys(binder, &state, err));
     const struct expr *having = NULL;
     if (ast->having != NULL) {
@@ -579,8 +571,8 @@ status bind_select(struct binder *binder, const struct ast_query *query,
     state.grouped = state.group_count > 0 || state.aggregation.count > 0 || having != NULL;
     if (state.grouped) {
         TRY(make_grouping(binder, &state, err));
-        for (uint32_t i = 0; i < state.item_count; i++) {
-            TRY(after_grouping(binder, &state, state.offsets[i], &state.items[i], err));
+        for (uint32_t i = 0; i < state.items.count; i++) {
+            TRY(after_grouping(binder, &state, state.offsets.items[i], &state.items.items[i], err));
         }
     }
     if (having != NULL) {
@@ -609,7 +601,7 @@ status bind_select(struct binder *binder, const struct ast_query *query,
     }
     *out_query = (struct bound_query){
         .relation = state.relation,
-        .names = state.names,
+        .names = state.names.items,
         .visible_count = visible_count,
         .ordered = order.count > 0,
     };

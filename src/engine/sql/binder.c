@@ -25,7 +25,7 @@ static status trim_hidden(struct binder *binder, struct bound_query *query, stru
     if (project == NULL || exprs == NULL) return binder_memory(err);
     for (uint32_t i = 0; i < query->visible_count; i++) {
         exprs[i] = expr_column(binder->arena, relation->columns[i],
-                               binder->catalog->columns[relation->columns[i]].type);
+                               binder->catalog->columns.items[relation->columns[i]].type);
         if (exprs[i] == NULL) return binder_memory(err);
     }
     project->exprs = exprs;
@@ -47,8 +47,8 @@ static status union_types(struct binder *binder, const struct ast_query *query,
                              parts[i].visible_count, parts[0].visible_count);
         }
         for (uint32_t j = 0; j < parts[0].visible_count; j++) {
-            struct type a = binder->catalog->columns[parts[0].relation->columns[j]].type;
-            struct type b = binder->catalog->columns[parts[i].relation->columns[j]].type;
+            struct type a = binder->catalog->columns.items[parts[0].relation->columns[j]].type;
+            struct type b = binder->catalog->columns.items[parts[i].relation->columns[j]].type;
             if (!type_equal(a, b)) {
                 char names[2][TYPE_NAME_SIZE];
                 return sql_error(err, binder->source, offset,
@@ -84,8 +84,8 @@ static status bind_union(struct binder *binder, const struct ast_query *query,
     if (relation == NULL || columns == NULL) return binder_memory(err);
     for (uint32_t i = 0; i < parts[0].visible_count; i++) {
         TRY(binder_new_column(binder, parts[0].names[i],
-                              binder->catalog->columns[inputs[0]->columns[i]].type, &columns[i],
-                              err));
+                              binder->catalog->columns.items[inputs[0]->columns[i]].type,
+                              &columns[i], err));
     }
     relation->inputs = inputs;
     relation->input_count = query->body_count;
@@ -135,19 +135,17 @@ static status bind_with(struct binder *binder, const struct ast_with *ast, struc
     struct bound_query query;
     TRY(bind_subquery(binder, ast->query, &query, err));
     struct shared_query *shared = arena_new(binder->arena, struct shared_query);
-    struct with_entry *withs = arena_grow(binder->arena, binder->withs, binder->with_count,
-                                          &binder->with_capacity, sizeof *withs);
-    if (shared == NULL || withs == NULL) return binder_memory(err);
+    struct with_entry *with = array_add_in(&binder->withs, binder->arena);
+    if (shared == NULL || with == NULL) return binder_memory(err);
     *shared = (struct shared_query){.name = ast->name, .relation = query.relation};
-    binder->withs = withs;
-    withs[binder->with_count++] = (struct with_entry){ast->name, query.names, shared};
+    *with = (struct with_entry){ast->name, query.names, shared};
     return STATUS_OK;
 }
 
 static status bind_body(struct binder *binder, const struct ast_query *query,
                         struct bound_query *out_query, struct error *err)
 {
-    uint32_t outer_withs = binder->with_count;
+    uint32_t outer_withs = binder->withs.count;
     for (uint32_t i = 0; i < query->with_count; i++) {
         TRY(bind_with(binder, &query->withs[i], err));
     }
@@ -158,7 +156,7 @@ static status bind_body(struct binder *binder, const struct ast_query *query,
         /* Also one query in parentheses with an ORDER BY or LIMIT behind it. */
         TRY(bind_union(binder, query, out_query, err));
     }
-    binder->with_count = outer_withs;
+    binder->withs.count = outer_withs;
     return STATUS_OK;
 }
 

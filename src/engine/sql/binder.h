@@ -28,7 +28,7 @@ struct binder_settings {
 struct parameter_list {
     struct catalog_parameter *items;
     uint32_t count;
-    size_t capacity;
+    uint32_t capacity;
 };
 
 /* Adds a script's tables to the catalog. */

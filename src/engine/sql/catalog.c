@@ -115,11 +115,9 @@ status parameters_add(struct parameter_list *list, struct catalog *catalog,
                 TRY(apply_setting(&settings->items[j], &parameter, err));
             }
         }
-        struct catalog_parameter *items =
-            arena_grow(catalog->arena, list->items, list->count, &list->capacity, sizeof *items);
-        if (items == NULL) return binder_memory(err);
-        list->items = items;
-        items[list->count++] = parameter;
+        struct catalog_parameter *added = array_add_in(list, catalog->arena);
+        if (added == NULL) return binder_memory(err);
+        *added = parameter;
     }
     return STATUS_OK;
 }

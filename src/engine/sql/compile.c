@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "engine/base/array.h"
 #include "engine/sql/binder.h"
 #include "engine/sql/diagnostic.h"
 #include "engine/sql/parser.h"
@@ -62,6 +63,17 @@ static status parse_query(const struct compile_query *query, struct arena *arena
     return STATUS_OK;
 }
 
+static status parameters_append(struct parameter_list *list, const struct parameter_list *more,
+                                struct arena *arena, struct error *err)
+{
+    for (uint32_t i = 0; i < more->count; i++) {
+        struct catalog_parameter *added = array_add_in(list, arena);
+        if (added == NULL) return memory_full(err);
+        *added = more->items[i];
+    }
+    return STATUS_OK;
+}
+
 static status bind_queries(const struct compile_input *input, struct catalog *catalog,
                            struct query_source *sources, const struct parameter_list *shared,
                            struct binder_settings *settings, struct bound_query *out_queries,
@@ -73,23 +85,14 @@ static status bind_queries(const struct compile_input *input, struct catalog *ca
         /* Each query sees the parameters of tables.sql and its own. */
         struct parameter_list *own = arena_new(arena, struct parameter_list);
         if (own == NULL) return memory_full(err);
-        for (uint32_t j = 0; j <= shared->count; j++) {
-            own->items =
-                arena_grow(arena, own->items, own->count, &own->capacity, sizeof *own->items);
-            if (own->items == NULL) return memory_full(err);
-            if (j < shared->count) own->items[own->count++] = shared->items[j];
-        }
+        TRY(parameters_append(own, shared, arena, err));
         TRY(parameters_add(own, catalog, &sources[i].source, sources[i].script, settings, err));
         struct binder_input query = {.name = input->queries[i].name,
                                      .source = &sources[i].source,
                                      .query = sources[i].script->query,
                                      .parameters = own};
         TRY(bind_query(catalog, &query, &out_queries[i], err));
-        for (uint32_t j = 0; j < own->count; j++) {
-            all.items = arena_grow(arena, all.items, all.count, &all.capacity, sizeof *all.items);
-            if (all.items == NULL) return memory_full(err);
-            all.items[all.count++] = own->items[j];
-        }
+        TRY(parameters_append(&all, own, arena, err));
     }
     return check_settings(settings, &all, err);
 }

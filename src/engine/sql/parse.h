@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/base/arena.h"
+#include "engine/base/array.h"
 #include "engine/base/error.h"
 #include "engine/sql/ast.h"
 #include "engine/sql/diagnostic.h"
@@ -42,10 +42,10 @@ struct expr_node {
     uint32_t height;
 };
 
-struct list {
+struct parse_list {
     void *items;
     uint32_t count;
-    size_t capacity;
+    uint32_t capacity;
 };
 
 /* --- failures --- */
@@ -140,8 +140,9 @@ static inline void raise_over(uint32_t *height, const struct ast_expr *child)
 }
 
 /* Room for one more item, zeroed; NULL when memory is out. */
-void *parse_list_add(struct parser *p, struct list *list, size_t item_bytes);
-MUST_USE status parse_list_add_expr(struct parser *p, struct list *list, struct ast_expr *expr);
+void *parse_list_add(struct parser *p, struct parse_list *list, size_t item_bytes);
+MUST_USE status parse_list_add_expr(struct parser *p, struct parse_list *list,
+                                    struct ast_expr *expr);
 /* Opens a level behind the token just taken; closed by `p->depth--`. */
 MUST_USE status parse_open_level(struct parser *p);
 MUST_USE status parse_note_height(struct parser *p, uint32_t height);
@@ -161,7 +162,7 @@ MUST_USE status parse_literal(struct parser *p, struct ast_expr **out);
 MUST_USE status parse_expr(struct parser *p, struct ast_expr **out);
 MUST_USE status parse_nested_expr(struct parser *p, struct ast_expr **out);
 /* One expression or more, separated by commas. */
-MUST_USE status parse_expr_list(struct parser *p, struct list *list);
+MUST_USE status parse_expr_list(struct parser *p, struct parse_list *list);
 /* BY ..., behind ORDER. */
 MUST_USE status parse_order_list(struct parser *p, struct ast_order **out, uint32_t *out_count);
 /* The whole query, or what follows its first body: `first` is then a sub-query already parsed. */

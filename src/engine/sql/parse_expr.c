@@ -89,7 +89,7 @@ status parse_nested_expr(struct parser *p, struct ast_expr **out)
     return STATUS_OK;
 }
 
-status parse_expr_list(struct parser *p, struct list *list)
+status parse_expr_list(struct parser *p, struct parse_list *list)
 {
     do {
         struct ast_expr *expr;
@@ -141,7 +141,7 @@ static status parse_window(struct parser *p, struct ast_window **out)
     TRY(parse_expect(p, TOKEN_OPEN, "`(` after OVER"));
     TRY(parse_open_level(p));
     if (accept_keyword(p, KEYWORD_PARTITION)) {
-        struct list partition = {0};
+        struct parse_list partition = {0};
         TRY(parse_expect_keyword(p, KEYWORD_BY));
         TRY(parse_expr_list(p, &partition));
         window->partition = partition.items;
@@ -164,7 +164,7 @@ static status parse_window(struct parser *p, struct ast_window **out)
 /* What stands between a call's parentheses, and the closing one. */
 static status parse_arguments(struct parser *p, struct ast_expr *call)
 {
-    struct list args = {0};
+    struct parse_list args = {0};
     if (at(p, TOKEN_STAR)) {
         if (!text_equal_ignoring_case(call->name, TEXT_LITERAL("count"))) {
             return fail(p, p->token.offset, "only count takes `*`; name a column");
@@ -237,7 +237,7 @@ static status parse_cast(struct parser *p, struct ast_expr **out)
 static status parse_case(struct parser *p, struct ast_expr **out)
 {
     struct ast_expr form = {.kind = AST_CASE, .offset = p->token.offset};
-    struct list args = {0};
+    struct parse_list args = {0};
     struct ast_expr *part;
     advance(p);
     if (!at_keyword(p, KEYWORD_WHEN)) TRY(parse_nested_expr(p, &form.operand));
@@ -441,7 +441,7 @@ static status parse_is(struct parser *p, uint32_t start, struct ast_expr **left)
 /* IN (a, b, ...) */
 static status parse_in(struct parser *p, struct ast_expr form, struct ast_expr **left)
 {
-    struct list args = {0};
+    struct parse_list args = {0};
     TRY(parse_list_add_expr(p, &args, *left));
     TRY(parse_expect(p, TOKEN_OPEN, "`(` after IN"));
     if (at_query(p)) {
@@ -535,7 +535,7 @@ static status parse_chain(struct parser *p, enum ast_expr_kind kind, struct ast_
 {
     enum keyword keyword = kind == AST_OR ? KEYWORD_OR : KEYWORD_AND;
     struct ast_expr form = {.kind = kind, .offset = p->token.offset};
-    struct list args = {0};
+    struct parse_list args = {0};
     struct ast_expr *part;
     do {
         TRY(kind == AST_OR ? parse_chain(p, AST_AND, &part) : parse_not(p, &part));

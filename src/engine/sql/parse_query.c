@@ -47,7 +47,7 @@ status parse_nested_query(struct parser *p, const struct ast_expr *first, struct
 
 status parse_order_list(struct parser *p, struct ast_order **out, uint32_t *out_count)
 {
-    struct list list = {0};
+    struct parse_list list = {0};
     TRY(parse_expect_keyword(p, KEYWORD_BY));
     if (at_keyword(p, KEYWORD_ALL)) {
         return fail(p, p->token.offset, "ORDER BY ALL is not supported; name the columns");
@@ -162,7 +162,7 @@ static struct text source_name(const struct ast_from *from)
 static status parse_using(struct parser *p, struct ast_from *join)
 {
     struct ast_expr form = {.kind = AST_AND, .offset = p->previous.offset};
-    struct list args = {0};
+    struct parse_list args = {0};
     struct ast_expr *equal;
     if (join->left->kind == AST_FROM_JOIN) {
         return fail(p, form.offset,
@@ -260,7 +260,7 @@ static status parse_item(struct parser *p, struct ast_item *item)
 
 static status parse_items(struct parser *p, struct ast_select *select)
 {
-    struct list items = {0};
+    struct parse_list items = {0};
     if (accept_keyword(p, KEYWORD_DISTINCT)) {
         select->distinct = true;
         if (at_keyword(p, KEYWORD_ON)) {
@@ -283,7 +283,7 @@ static status parse_items(struct parser *p, struct ast_select *select)
 
 static status parse_group(struct parser *p, struct ast_select *select)
 {
-    struct list group = {0};
+    struct parse_list group = {0};
     TRY(parse_expect_keyword(p, KEYWORD_BY));
     uint32_t offset = p->token.offset;
     if (at_keyword(p, KEYWORD_ALL)) {
@@ -319,7 +319,7 @@ static status parse_select(struct parser *p, struct ast_select **out)
     return STATUS_OK;
 }
 
-static status parse_body(struct parser *p, struct list *bodies)
+static status parse_body(struct parser *p, struct parse_list *bodies)
 {
     static const struct text words[] = {TEXT_INIT("SELECT")};
     struct ast_body body = {0};
@@ -341,7 +341,7 @@ static status parse_body(struct parser *p, struct list *bodies)
 /* name AS (query), ... */
 static status parse_withs(struct parser *p, struct ast_query *query)
 {
-    struct list withs = {0};
+    struct parse_list withs = {0};
     if (at_keyword(p, KEYWORD_RECURSIVE) && p->next.keyword != KEYWORD_AS) {
         return fail(p, p->token.offset,
                     "WITH RECURSIVE is not supported; write a JOIN for each step");
@@ -361,7 +361,7 @@ static status parse_withs(struct parser *p, struct ast_query *query)
     return STATUS_OK;
 }
 
-static status parse_unions(struct parser *p, struct list *bodies)
+static status parse_unions(struct parser *p, struct parse_list *bodies)
 {
     while (at_keyword(p, KEYWORD_UNION)) {
         advance(p);
@@ -401,7 +401,7 @@ status parse_query(struct parser *p, const struct ast_expr *first, struct ast_qu
 {
     struct ast_query *query = arena_new(p->arena, struct ast_query);
     if (query == NULL) return fail_memory(p);
-    struct list bodies = {0};
+    struct parse_list bodies = {0};
     uint32_t outer_highest = p->highest;
     p->highest = 0;
     query->offset = first != NULL ? first->offset : p->token.offset;

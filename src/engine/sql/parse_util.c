@@ -151,15 +151,16 @@ status parse_alias(struct parser *p, struct text *out)
 
 /* --- nodes --- */
 
-void *parse_list_add(struct parser *p, struct list *list, size_t item_bytes)
+void *parse_list_add(struct parser *p, struct parse_list *list, size_t item_bytes)
 {
-    void *items = arena_grow(p->arena, list->items, list->count, &list->capacity, item_bytes);
-    if (items == NULL) return NULL;
-    list->items = items;
-    return (char *)items + list->count++ * item_bytes;
+    if (list->count == list->capacity &&
+        !array_grow_in(p->arena, &list->items, &list->capacity, item_bytes)) {
+        return NULL;
+    }
+    return (char *)list->items + list->count++ * item_bytes;
 }
 
-status parse_list_add_expr(struct parser *p, struct list *list, struct ast_expr *expr)
+status parse_list_add_expr(struct parser *p, struct parse_list *list, struct ast_expr *expr)
 {
     struct ast_expr **slot = parse_list_add(p, list, sizeof(struct ast_expr *));
     if (slot == NULL) return fail_memory(p);

@@ -8,12 +8,12 @@
 #include "engine/sql/parse.h"
 
 struct statements {
-    struct list parameters;
-    struct list tables;
+    struct parse_list parameters;
+    struct parse_list tables;
     struct ast_query *query;
 };
 
-static status parse_table_column(struct parser *p, struct list *columns)
+static status parse_table_column(struct parser *p, struct parse_list *columns)
 {
     struct ast_column *column = parse_list_add(p, columns, sizeof *column);
     if (column == NULL) return fail_memory(p);
@@ -30,8 +30,8 @@ static status parse_table_column(struct parser *p, struct list *columns)
 /* Behind CREATE TABLE: name (columns) FROM 'glob' [OR 'glob' ...] */
 static status parse_table(struct parser *p, struct ast_table *table)
 {
-    struct list columns = {0};
-    struct list patterns = {0};
+    struct parse_list columns = {0};
+    struct parse_list patterns = {0};
     table->offset = p->token.offset;
     TRY(parse_name(p, KEYWORD_COLUMN, "a table name", &table->name));
     if (at_keyword(p, KEYWORD_AS)) {

@@ -17,16 +17,16 @@ static const double BLOOM_SHARE = 0.5;
 static status reads_table(const struct planner *planner, const struct stream *stream,
                           uint32_t table, bool *out_reads, struct error *err)
 {
-    bool *marked = arena_array(planner->arena, bool, planner->fold_count + 1);
+    bool *marked = arena_array(planner->arena, bool, planner->folds.count + 1);
     if (marked == NULL) return binder_memory(err);
     *out_reads = stream->source_kind == SOURCE_SCAN && stream->source == table;
     if (stream->source_kind == SOURCE_FOLD) planner_mark_folds(planner, stream->source, marked);
     planner_mark_used(stream->ops, stream->op_count, marked);
-    for (uint32_t i = planner->fold_count; i > 0; i--) {
+    for (uint32_t i = planner->folds.count; i > 0; i--) {
         if (marked[i - 1]) planner_mark_folds(planner, i - 1, marked);
     }
-    for (uint32_t i = 0; i < planner->pipeline_count; i++) {
-        const struct pipeline *pipeline = &planner->pipelines[i];
+    for (uint32_t i = 0; i < planner->pipelines.count; i++) {
+        const struct pipeline *pipeline = &planner->pipelines.items[i];
         if (!marked[pipeline->target]) continue;
         if (pipeline->source_kind == SOURCE_SCAN && pipeline->source == table) *out_reads = true;
     }
@@ -86,7 +86,7 @@ static status collect_bloom(struct planner *planner, struct stream stream, uint3
     TRY(add_hash(planner, &stream, key_count, &projection, err));
     TRY(stream_project(planner, &stream, &projection, err));
     TRY(stream_collect(planner, &stream, "build Bloom filter", err));
-    struct fold *fold = &planner->folds[stream.source];
+    struct fold *fold = &planner->folds.items[stream.source];
     fold->is_build_side = true;
     fold->is_bloom = true;
     fold->side_keys = 1;

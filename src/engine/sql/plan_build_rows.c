@@ -40,7 +40,7 @@ static bool find_join(const struct planner *planner, const struct stream *stream
         out->probe->probe != PROBE_JOIN || out->probe->keep_unmatched) {
         return false;
     }
-    out->own_count = out->probe->output.count - planner->folds[out->probe->side].output.count;
+    out->own_count = out->probe->output.count - planner->folds.items[out->probe->side].output.count;
     return true;
 }
 
@@ -162,7 +162,7 @@ static status fetch_keys(struct planner *planner, struct stream *stream,
                          struct error *err)
 {
     uint32_t key_count = grouping->key_count;
-    struct schema side = planner->folds[join->probe->side].output;
+    struct schema side = planner->folds.items[join->probe->side].output;
     struct schema input = stream_schema(planner, stream);
     struct field *fields = arena_array(planner->arena, struct field, input.count + side.count);
     const struct expr **exprs =
@@ -257,15 +257,15 @@ static status duplicate_set_number(struct planner *planner, struct fold *fold,
 
 status planner_number_duplicates(struct planner *planner, struct error *err)
 {
-    for (uint32_t i = 0; i < planner->pipeline_count; i++) {
-        struct pipeline *pipeline = &planner->pipelines[i];
+    for (uint32_t i = 0; i < planner->pipelines.count; i++) {
+        struct pipeline *pipeline = &planner->pipelines.items[i];
         for (uint32_t j = 0; j < pipeline->op_count; j++) {
             const struct op *op = &pipeline->ops[j];
             if (op->kind != OP_PROBE || op->probe != PROBE_ROW) continue;
             struct op *ops = arena_array(planner->arena, struct op, pipeline->op_count);
             if (ops == NULL) return binder_memory(err);
             memcpy(ops, pipeline->ops, pipeline->op_count * sizeof *ops);
-            TRY(duplicate_set_number(planner, &planner->folds[op->side], &op->duplicates,
+            TRY(duplicate_set_number(planner, &planner->folds.items[op->side], &op->duplicates,
                                      &ops[j].duplicate_set, err));
             pipeline->ops = ops;
         }

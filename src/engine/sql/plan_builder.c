@@ -40,7 +40,7 @@ status projection_add_column(struct planner *planner, struct projection *project
                              uint32_t column, struct error *err)
 {
     const struct expr *expr =
-        expr_column(planner->arena, column, planner->catalog->columns[column].type);
+        expr_column(planner->arena, column, planner->catalog->columns.items[column].type);
     if (expr == NULL) return binder_memory(err);
     projection_add(projection, expr, column);
     return STATUS_OK;
@@ -118,7 +118,7 @@ static status place_expr(struct planner *planner, const struct stream *stream,
 
 static struct text column_name(const struct planner *planner, uint32_t column)
 {
-    return planner->catalog->columns[column].name;
+    return planner->catalog->columns.items[column].name;
 }
 
 /* What a column that has no number is called: the expression itself, cut when it is long. */
@@ -154,7 +154,7 @@ struct schema stream_schema(const struct planner *planner, const struct stream *
 {
     if (stream->op_count > 0) return stream->ops[stream->op_count - 1].output;
     if (stream->source_kind == SOURCE_SCAN) return planner->catalog->tables[stream->source].schema;
-    return planner->folds[stream->source].output;
+    return planner->folds.items[stream->source].output;
 }
 
 /* ---- operators ---- */
@@ -364,7 +364,7 @@ status stream_probe(struct planner *planner, struct stream *stream, const struct
         .keep_unmatched = probe->keep_unmatched,
         .probe = probe->kind,
     };
-    struct schema side = planner->folds[probe->side->fold].output;
+    struct schema side = planner->folds.items[probe->side->fold].output;
     uint32_t more = probe->kind == PROBE_SEMI ? 0 : probe->side->column_count;
     return extend(planner, stream, &op, probe->side->columns, side.fields, more, err);
 }
@@ -374,15 +374,12 @@ status stream_probe(struct planner *planner, struct stream *stream, const struct
 static status pipeline_add(struct planner *planner, const struct stream *stream, uint32_t target,
                            uint32_t target_input, struct error *err)
 {
-    struct pipeline *pipelines =
-        arena_grow(planner->arena, planner->pipelines, planner->pipeline_count,
-                   &planner->pipeline_capacity, sizeof *pipelines);
-    if (pipelines == NULL) return binder_memory(err);
-    planner->pipelines = pipelines;
     struct stream bare = *stream;
     bare.op_count = 0;
-    pipelines[planner->pipeline_count] = (struct pipeline){
-        .id = planner->pipeline_count,
+    struct pipeline *pipeline = array_add_in(&planner->pipelines, planner->arena);
+    if (pipeline == NULL) return binder_memory(err);
+    *pipeline = (struct pipeline){
+        .id = planner->pipelines.count - 1,
         .query = planner->query,
         .source_kind = stream->source_kind,
         .source = stream->source,
@@ -393,22 +390,19 @@ static status pipeline_add(struct planner *planner, const struct stream *stream,
         .target = target,
         .target_input = target_input,
     };
-    planner->pipeline_count++;
     return STATUS_OK;
 }
 
 static status fold_add(struct planner *planner, struct fold fold, uint32_t *out_fold,
                        struct error *err)
 {
-    struct fold *folds = arena_grow(planner->arena, planner->folds, planner->fold_count,
-                                    &planner->fold_capacity, sizeof *folds);
-    if (folds == NULL) return binder_memory(err);
-    planner->folds = folds;
-    fold.id = planner->fold_count;
+    struct fold *added = array_add_in(&planner->folds, planner->arena);
+    if (added == NULL) return binder_memory(err);
+    fold.id = planner->folds.count - 1;
     fold.query = planner->query;
     if (fold.limit == 0) fold.limit = UINT64_MAX;
-    folds[planner->fold_count] = fold;
-    *out_fold = planner->fold_count++;
+    *added = fold;
+    *out_fold = fold.id;
     return STATUS_OK;
 }
 
@@ -525,7 +519,7 @@ static status grouping_build(struct planner *planner, const struct stream *strea
     uint32_t next_state = key_count;
     for (uint32_t i = 0; i < count; i++) {
         const struct relation_aggregate *wanted = &relation->aggregates[i];
-        struct relation_column column = planner->catalog->columns[wanted->column];
+        struct relation_column column = planner->catalog->columns.items[wanted->column];
         aggregates[i] = (struct aggregate){
             .kind = wanted->kind, .result_type = column.type, .state_column = next_state};
         if (wanted->input != NULL) {
@@ -709,9 +703,9 @@ status stream_fold_join(struct planner *planner, struct stream *left, struct str
     TRY(fold_add(planner, fold, &out_stream->source, err));
     TRY(pipeline_add(planner, left, out_stream->source, 0, err));
     TRY(pipeline_add(planner, right, out_stream->source, 1, err));
-    for (uint32_t i = planner->pipeline_count - 2; join.partitioned && i < planner->pipeline_count;
-         i++) {
-        planner->pipelines[i].shard_keys = join.key_count;
+    for (uint32_t i = planner->pipelines.count - 2;
+         join.partitioned && i < planner->pipelines.count; i++) {
+        planner->pipelines.items[i].shard_keys = join.key_count;
     }
     return STATUS_OK;
 }

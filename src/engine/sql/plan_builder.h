@@ -7,6 +7,7 @@
 #ifndef ENGINE_SQL_PLAN_BUILDER_H
 #define ENGINE_SQL_PLAN_BUILDER_H
 
+#include "engine/base/array.h"
 #include "engine/base/error.h"
 #include "engine/plan/plan.h"
 #include "engine/sql/relation.h"
@@ -29,12 +30,8 @@ struct planner {
     struct catalog *catalog;
     struct arena *arena;
     uint32_t query; /* The one that is being planned. */
-    struct fold *folds;
-    uint32_t fold_count;
-    size_t fold_capacity;
-    struct pipeline *pipelines;
-    uint32_t pipeline_count;
-    size_t pipeline_capacity;
+    ARRAY_OF(struct fold) folds;
+    ARRAY_OF(struct pipeline) pipelines;
     uint32_t *scalar_folds; /* By scalar; COLUMN_NONE: not planned yet. */
     bool names_failed;      /* There was no memory for some name: planner_finish tells. */
     bool order_is_free;     /* Whatever comes of what is being lowered, its order is not seen. */

@@ -15,7 +15,7 @@ struct phase_search {
 
 static void search_fold(struct phase_search *search, uint32_t fold)
 {
-    uint32_t phase = search->planner->folds[fold].phase + 1;
+    uint32_t phase = search->planner->folds.items[fold].phase + 1;
     if (phase > search->after) search->after = phase;
 }
 
@@ -36,17 +36,17 @@ static uint32_t pipeline_phase(const struct planner *planner, const struct pipel
     }
     if (pipeline->source_kind == SOURCE_SCAN) return search.after;
     /* Between folds nothing is read: it can happen at the end of the same phase. */
-    uint32_t phase = planner->folds[pipeline->source].phase;
+    uint32_t phase = planner->folds.items[pipeline->source].phase;
     return search.after > phase + 1 ? search.after - 1 : phase;
 }
 
 static uint32_t find_phases(struct planner *planner)
 {
     uint32_t phase_count = 1;
-    for (uint32_t i = 0; i < planner->fold_count; i++) {
-        struct fold *fold = &planner->folds[i];
-        for (uint32_t j = 0; j < planner->pipeline_count; j++) {
-            struct pipeline *pipeline = &planner->pipelines[j];
+    for (uint32_t i = 0; i < planner->folds.count; i++) {
+        struct fold *fold = &planner->folds.items[i];
+        for (uint32_t j = 0; j < planner->pipelines.count; j++) {
+            struct pipeline *pipeline = &planner->pipelines.items[j];
             if (pipeline->target != i) continue;
             pipeline->phase = pipeline_phase(planner, pipeline);
             if (pipeline->phase > fold->phase) fold->phase = pipeline->phase;
@@ -87,7 +87,7 @@ static status scan_for(struct planner *planner, struct plan *plan, struct pipeli
     if (scan == NULL) {
         bool *used =
             arena_array(planner->arena, bool, planner->catalog->tables[table].schema.count + 1);
-        uint32_t *pipelines = arena_array(planner->arena, uint32_t, planner->pipeline_count);
+        uint32_t *pipelines = arena_array(planner->arena, uint32_t, planner->pipelines.count);
         if (used == NULL || pipelines == NULL) return binder_memory(err);
         scan = &plan->scans[plan->scan_count];
         *scan = (struct scan){.id = plan->scan_count++,
@@ -147,9 +147,9 @@ void planner_mark_used(const struct op *ops, uint32_t op_count, bool *marked)
 void planner_mark_folds(const struct planner *planner, uint32_t fold, bool *marked)
 {
     marked[fold] = true;
-    for (uint32_t i = planner->pipeline_count; i > 0; i--) {
-        const struct pipeline *pipeline = &planner->pipelines[i - 1];
-        ASSERT(i == planner->pipeline_count || pipeline->target <= pipeline[1].target);
+    for (uint32_t i = planner->pipelines.count; i > 0; i--) {
+        const struct pipeline *pipeline = &planner->pipelines.items[i - 1];
+        ASSERT(i == planner->pipelines.count || pipeline->target <= pipeline[1].target);
         if (!marked[pipeline->target]) continue;
         if (pipeline->source_kind == SOURCE_FOLD) marked[pipeline->source] = true;
         planner_mark_used(pipeline->ops, pipeline->op_count, marked);
@@ -176,18 +176,19 @@ static status name_add(struct planner *planner, struct text *names, struct text 
 static status name_queries(struct planner *planner, const struct plan_query *queries,
                            uint32_t query_count, struct error *err)
 {
-    bool *marked = arena_array(planner->arena, bool, planner->fold_count + 1);
+    bool *marked = arena_array(planner->arena, bool, planner->folds.count + 1);
     if (marked == NULL) return binder_memory(err);
     for (uint32_t i = 0; i < query_count; i++) {
-        memset(marked, 0, planner->fold_count);
+        memset(marked, 0, planner->folds.count);
         planner_mark_folds(planner, queries[i].result_fold, marked);
-        for (uint32_t j = 0; j < planner->fold_count; j++) {
+        for (uint32_t j = 0; j < planner->folds.count; j++) {
             if (!marked[j]) continue;
-            TRY(name_add(planner, &planner->folds[j].queries, queries[i].name, err));
+            TRY(name_add(planner, &planner->folds.items[j].queries, queries[i].name, err));
         }
     }
-    for (uint32_t i = 0; i < planner->pipeline_count; i++) {
-        planner->pipelines[i].queries = planner->folds[planner->pipelines[i].target].queries;
+    for (uint32_t i = 0; i < planner->pipelines.count; i++) {
+        planner->pipelines.items[i].queries =
+            planner->folds.items[planner->pipelines.items[i].target].queries;
     }
     return STATUS_OK;
 }
@@ -199,20 +200,20 @@ status planner_finish(struct planner *planner, struct plan_query *queries, uint3
     if (plan == NULL || planner->names_failed) return binder_memory(err);
     TRY(name_queries(planner, queries, query_count, err));
     plan->phase_count = find_phases(planner);
-    plan->scans = arena_array(planner->arena, struct scan, planner->pipeline_count + 1);
+    plan->scans = arena_array(planner->arena, struct scan, planner->pipelines.count + 1);
     if (plan->scans == NULL) return binder_memory(err);
     for (uint32_t phase = 0; phase < plan->phase_count; phase++) {
-        for (uint32_t i = 0; i < planner->pipeline_count; i++) {
-            struct pipeline *pipeline = &planner->pipelines[i];
+        for (uint32_t i = 0; i < planner->pipelines.count; i++) {
+            struct pipeline *pipeline = &planner->pipelines.items[i];
             if (pipeline->source_kind != SOURCE_SCAN || pipeline->phase != phase) continue;
             TRY(scan_for(planner, plan, pipeline, err));
         }
     }
     TRY(keep_tables(planner, plan, err));
-    plan->pipelines = planner->pipelines;
-    plan->pipeline_count = planner->pipeline_count;
-    plan->folds = planner->folds;
-    plan->fold_count = planner->fold_count;
+    plan->pipelines = planner->pipelines.items;
+    plan->pipeline_count = planner->pipelines.count;
+    plan->folds = planner->folds.items;
+    plan->fold_count = planner->folds.count;
     plan->queries = queries;
     plan->query_count = query_count;
     *out_plan = plan;

@@ -237,7 +237,8 @@ static bool share_op(struct chain *chain, const struct sharing *sharing, uint32_
     case OP_UNNEST:
         return share_unnest(chain, first, second);
     case OP_PROBE:
-        return share_probe(chain, first, second, sharing->planner->folds[first->side].output.count);
+        return share_probe(chain, first, second,
+                           sharing->planner->folds.items[first->side].output.count);
     case OP_RANK:
         return same_ranking(chain, first->ranking, second->ranking);
     case OP_AGGREGATE:
@@ -402,8 +403,8 @@ static uint32_t *output_places(struct chain *chain, const struct fold *second,
 static bool share_aggregate(struct sharing *sharing, struct chain *chain, struct fold *first,
                             struct fold *second)
 {
-    struct pipeline *pipeline = &sharing->planner->pipelines[sharing->feeders[first->id]];
-    const struct pipeline *other = &sharing->planner->pipelines[sharing->feeders[second->id]];
+    struct pipeline *pipeline = &sharing->planner->pipelines.items[sharing->feeders[first->id]];
+    const struct pipeline *other = &sharing->planner->pipelines.items[sharing->feeders[second->id]];
     if (!chain_begin(chain, sharing, pipeline, other)) return false;
     uint32_t last = pipeline->op_count - 1;
     for (uint32_t i = 0; i < last; i++) {
@@ -473,7 +474,7 @@ static bool same_fold(const struct sharing *sharing, struct chain *chain, const 
         return false;
     }
     for (uint32_t i = 0; i < first->input_count; i++) {
-        const struct pipeline *pipelines = sharing->planner->pipelines;
+        const struct pipeline *pipelines = sharing->planner->pipelines.items;
         if (!same_pipeline(sharing, chain, &pipelines[sharing->feeders[first->id] + i],
                            &pipelines[sharing->feeders[second->id] + i])) {
             return false;
@@ -556,7 +557,7 @@ static status follow(struct sharing *sharing, struct pipeline *pipeline, struct 
         }
         /* What has no projection yet may need one at the end: see number_anew. */
         if (projects_first(pipeline)) {
-            pipeline->input = sharing->planner->folds[pipeline->source].output;
+            pipeline->input = sharing->planner->folds.items[pipeline->source].output;
         }
     }
     return renumber_ops(sharing, pipeline, places, sharing->folds, err);
@@ -568,14 +569,15 @@ static status follow(struct sharing *sharing, struct pipeline *pipeline, struct 
 static bool is_fed_rows(const struct sharing *sharing, const struct fold *fold)
 {
     if (fold->kind != FOLD_AGGREGATE || fold->input_count != 1) return false;
-    const struct pipeline *pipeline = &sharing->planner->pipelines[sharing->feeders[fold->id]];
+    const struct pipeline *pipeline =
+        &sharing->planner->pipelines.items[sharing->feeders[fold->id]];
     return pipeline->op_count > 0 && pipeline->ops[pipeline->op_count - 1].kind == OP_AGGREGATE;
 }
 
 static status share_fold(struct sharing *sharing, struct fold *fold, struct error *err)
 {
     for (uint32_t i = 0; i < fold->id; i++) {
-        struct fold *first = &sharing->planner->folds[i];
+        struct fold *first = &sharing->planner->folds.items[i];
         struct chain chain = {0};
         struct arena_mark mark = arena_mark(sharing->arena);
         if (sharing->folds[i] != i || first->kind != fold->kind) continue;
@@ -597,7 +599,7 @@ static status sharing_init(struct sharing *sharing, const struct plan_query *que
                            uint32_t query_count, struct error *err)
 {
     const struct planner *planner = sharing->planner;
-    uint32_t count = planner->fold_count;
+    uint32_t count = planner->folds.count;
     sharing->feeders = arena_array(sharing->arena, uint32_t, count + 1);
     sharing->folds = arena_array(sharing->arena, uint32_t, count + 1);
     sharing->places = arena_array(sharing->arena, const uint32_t *, count + 1);
@@ -609,8 +611,8 @@ static status sharing_init(struct sharing *sharing, const struct plan_query *que
     for (uint32_t i = 0; i < count; i++) {
         sharing->folds[i] = i;
     }
-    for (uint32_t i = 0; i < planner->pipeline_count; i++) {
-        const struct pipeline *pipeline = &planner->pipelines[i];
+    for (uint32_t i = 0; i < planner->pipelines.count; i++) {
+        const struct pipeline *pipeline = &planner->pipelines.items[i];
         if (pipeline->target_input == 0) sharing->feeders[pipeline->target] = i;
         ASSERT(sharing->feeders[pipeline->target] + pipeline->target_input == i);
     }
@@ -625,35 +627,35 @@ static status number_anew(struct sharing *sharing, struct plan_query *queries, u
                           struct error *err)
 {
     struct planner *planner = sharing->planner;
-    uint32_t *numbers = arena_array(sharing->arena, uint32_t, planner->fold_count + 1);
+    uint32_t *numbers = arena_array(sharing->arena, uint32_t, planner->folds.count + 1);
     if (numbers == NULL) return binder_memory(err);
     uint32_t fold_count = 0;
-    for (uint32_t i = 0; i < planner->fold_count; i++) {
+    for (uint32_t i = 0; i < planner->folds.count; i++) {
         if (sharing->folds[i] != i) continue;
         numbers[i] = fold_count;
-        planner->folds[fold_count] = planner->folds[i];
-        planner->folds[fold_count].id = fold_count;
+        planner->folds.items[fold_count] = planner->folds.items[i];
+        planner->folds.items[fold_count].id = fold_count;
         fold_count++;
     }
-    planner->fold_count = fold_count;
+    planner->folds.count = fold_count;
     uint32_t pipeline_count = 0;
-    for (uint32_t i = 0; i < planner->pipeline_count; i++) {
-        struct pipeline pipeline = planner->pipelines[i];
+    for (uint32_t i = 0; i < planner->pipelines.count; i++) {
+        struct pipeline pipeline = planner->pipelines.items[i];
         if (sharing->folds[pipeline.target] != pipeline.target) continue;
         TRY(renumber_ops(sharing, &pipeline, NULL, numbers, err));
         pipeline.id = pipeline_count;
         pipeline.target = numbers[pipeline.target];
         if (pipeline.source_kind == SOURCE_FOLD) {
             pipeline.source = numbers[pipeline.source];
-            struct schema source = planner->folds[pipeline.source].output;
+            struct schema source = planner->folds.items[pipeline.source].output;
             if (!projects_first(&pipeline) && source.count > pipeline.input.count) {
                 TRY(project_first(sharing, &pipeline, NULL, err));
             }
             pipeline.input = source;
         }
-        planner->pipelines[pipeline_count++] = pipeline;
+        planner->pipelines.items[pipeline_count++] = pipeline;
     }
-    planner->pipeline_count = pipeline_count;
+    planner->pipelines.count = pipeline_count;
     for (uint32_t i = 0; i < query_count; i++) {
         queries[i].result_fold = numbers[queries[i].result_fold];
     }
@@ -666,10 +668,10 @@ status planner_share(struct planner *planner, struct plan_query *queries, uint32
     struct sharing sharing = {.planner = planner, .arena = planner->arena};
     TRY(sharing_init(&sharing, queries, query_count, err));
     bool any = false;
-    for (uint32_t i = 0; i < planner->fold_count; i++) {
-        struct fold *fold = &planner->folds[i];
+    for (uint32_t i = 0; i < planner->folds.count; i++) {
+        struct fold *fold = &planner->folds.items[i];
         for (uint32_t j = 0; any && j < fold->input_count; j++) {
-            TRY(follow(&sharing, &planner->pipelines[sharing.feeders[i] + j], err));
+            TRY(follow(&sharing, &planner->pipelines.items[sharing.feeders[i] + j], err));
         }
         TRY(share_fold(&sharing, fold, err));
         any = any || sharing.folds[i] != i;

@@ -318,12 +318,12 @@ static status simplify_keys(struct planner *planner, struct pipeline *pipeline, 
     change.ops[count - 1].output = change.grouping->partial;
     pipeline->ops = change.ops;
     pipeline->output = change.grouping->partial;
-    struct fold *fold = &planner->folds[pipeline->target];
+    struct fold *fold = &planner->folds.items[pipeline->target];
     fold->grouping = change.grouping;
     fold->input = change.grouping->partial;
     fold->output = change.grouping->result;
-    for (uint32_t i = 0; i < planner->pipeline_count; i++) {
-        struct pipeline *reader = &planner->pipelines[i];
+    for (uint32_t i = 0; i < planner->pipelines.count; i++) {
+        struct pipeline *reader = &planner->pipelines.items[i];
         if (reader->source_kind != SOURCE_FOLD || reader->source != fold->id) continue;
         TRY(read_texts(planner, reader, change.texts, fold->output, err));
     }
@@ -332,9 +332,9 @@ static status simplify_keys(struct planner *planner, struct pipeline *pipeline, 
 
 status planner_simplify(struct planner *planner, struct error *err)
 {
-    for (uint32_t i = 0; i < planner->pipeline_count; i++) {
-        TRY(simplify_filters(planner, &planner->pipelines[i], err));
-        TRY(simplify_keys(planner, &planner->pipelines[i], err));
+    for (uint32_t i = 0; i < planner->pipelines.count; i++) {
+        TRY(simplify_filters(planner, &planner->pipelines.items[i], err));
+        TRY(simplify_keys(planner, &planner->pipelines.items[i], err));
     }
     return STATUS_OK;
 }

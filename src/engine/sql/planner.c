@@ -40,9 +40,9 @@ static status lower(struct planner *planner, struct relation *relation, const bo
 static status needed_copy(struct planner *planner, const bool *needed, bool **out_copy,
                           struct error *err)
 {
-    bool *copy = arena_array(planner->arena, bool, planner->catalog->column_count + 1);
+    bool *copy = arena_array(planner->arena, bool, planner->catalog->columns.count + 1);
     if (copy == NULL) return binder_memory(err);
-    if (needed != NULL) memcpy(copy, needed, planner->catalog->column_count);
+    if (needed != NULL) memcpy(copy, needed, planner->catalog->columns.count);
     *out_copy = copy;
     return STATUS_OK;
 }
@@ -244,7 +244,7 @@ static status plan_build_side(struct planner *planner, struct stream *stream,
     }
     TRY(keys_first(planner, stream, keys, key_count, needed, err));
     TRY(stream_collect(planner, stream, "build side", err));
-    struct fold *fold = &planner->folds[stream->source];
+    struct fold *fold = &planner->folds.items[stream->source];
     fold->is_build_side = true;
     fold->side_keys = key_count;
     *out_side = (struct side){
@@ -511,11 +511,11 @@ static status lower_sort(struct planner *planner, struct relation *relation, con
     } else {
         TRY(stream_sort(planner, out_stream, relation, err));
     }
-    struct fold *fold = &planner->folds[out_stream->source];
+    struct fold *fold = &planner->folds.items[out_stream->source];
     fold->limit = relation->limit;
     fold->offset = relation->offset;
     if (relation->sort_count == 0 && small) {
-        planner->pipelines[planner->pipeline_count - 1].row_limit = top > 0 ? top : 1;
+        planner->pipelines.items[planner->pipelines.count - 1].row_limit = top > 0 ? top : 1;
     }
     out_stream->rows = rows < (double)relation->limit ? rows : (double)relation->limit;
     return STATUS_OK;
@@ -650,7 +650,7 @@ status planner_scalar_fold(struct planner *planner, uint32_t scalar, uint32_t *o
                            struct error *err)
 {
     if (planner->scalar_folds[scalar] == COLUMN_NONE) {
-        struct relation *relation = planner->catalog->scalars[scalar];
+        struct relation *relation = planner->catalog->scalars.items[scalar];
         struct stream stream;
         bool was_free = planner->order_is_free;
         planner->order_is_free = false;
@@ -661,7 +661,7 @@ status planner_scalar_fold(struct planner *planner, uint32_t scalar, uint32_t *o
         TRY(projection_add_column(planner, &projection, relation->columns[0], err));
         TRY(stream_project(planner, &stream, &projection, err));
         TRY(stream_collect(planner, &stream, "value of a sub-query", err));
-        planner->folds[stream.source].is_scalar = true;
+        planner->folds.items[stream.source].is_scalar = true;
         planner->scalar_folds[scalar] = stream.source;
     }
     *out_fold = planner->scalar_folds[scalar];
@@ -676,9 +676,9 @@ static status plan_query(struct planner *planner, const struct bound_query *quer
     TRY(lower_all(planner, relation, &stream, err));
     /* An ordering fold is the result itself; anything else is collected. */
     bool is_result = stream.source_kind == SOURCE_FOLD && stream.op_count == 0 &&
-                     !planner->folds[stream.source].is_build_side &&
-                     planner->folds[stream.source].kind != FOLD_AGGREGATE &&
-                     planner->folds[stream.source].kind != FOLD_JOIN;
+                     !planner->folds.items[stream.source].is_build_side &&
+                     planner->folds.items[stream.source].kind != FOLD_AGGREGATE &&
+                     planner->folds.items[stream.source].kind != FOLD_JOIN;
     for (uint32_t i = 0; is_result && i < query->visible_count; i++) {
         is_result = i < stream.column_count && stream.columns[i] == relation->columns[i];
     }
@@ -694,8 +694,9 @@ static status plan_query(struct planner *planner, const struct bound_query *quer
     struct field *fields = arena_array(planner->arena, struct field, query->visible_count + 1);
     if (fields == NULL) return binder_memory(err);
     for (uint32_t i = 0; i < query->visible_count; i++) {
-        fields[i] = (struct field){.name = query->names[i],
-                                   .type = planner->catalog->columns[relation->columns[i]].type};
+        fields[i] =
+            (struct field){.name = query->names[i],
+                           .type = planner->catalog->columns.items[relation->columns[i]].type};
     }
     *out_query = (struct plan_query){
         .name = query->name,
@@ -712,11 +713,11 @@ status plan_build(struct catalog *catalog, const struct bound_query *queries, ui
     struct planner planner = {
         .catalog = catalog,
         .arena = catalog->arena,
-        .scalar_folds = arena_array(catalog->arena, uint32_t, catalog->scalar_count + 1),
+        .scalar_folds = arena_array(catalog->arena, uint32_t, catalog->scalars.count + 1),
     };
     struct plan_query *planned = arena_array(catalog->arena, struct plan_query, query_count + 1);
     if (planner.scalar_folds == NULL || planned == NULL) return binder_memory(err);
-    for (uint32_t i = 0; i < catalog->scalar_count; i++) {
+    for (uint32_t i = 0; i < catalog->scalars.count; i++) {
         planner.scalar_folds[i] = COLUMN_NONE;
     }
     for (uint32_t i = 0; i < query_count; i++) {

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/base/arena.h"
+#include "engine/base/array.h"
 #include "engine/plan/plan.h"
 
 struct relation_column {
@@ -104,12 +104,8 @@ struct catalog {
     uint64_t broadcast_limit; /* A larger side is not copied; 0: any is. */
     uint64_t *table_bytes; /* Size of each table's files, for choosing what to build; 0: unknown. */
     uint32_t table_count;
-    struct relation_column *columns;
-    uint32_t column_count;
-    size_t column_capacity;
-    struct relation **scalars;
-    uint32_t scalar_count;
-    size_t scalar_capacity;
+    ARRAY_OF(struct relation_column) columns;
+    ARRAY_OF(struct relation *) scalars;
 };
 
 /* A query ready to be planned. */

@@ -175,24 +175,6 @@ static void strings_are_copied_with_an_end(void **state)
     arena_done(&arena);
 }
 
-static void growing_arrays_keep_their_items(void **state)
-{
-    (void)state;
-    struct arena arena = {0};
-    uint32_t *items = NULL;
-    size_t capacity = 0;
-    for (uint32_t count = 0; count < 10000; count++) {
-        items = arena_grow(&arena, items, count, &capacity, sizeof *items);
-        assert_non_null(items);
-        assert_true(capacity > count);
-        items[count] = count * 3;
-    }
-    for (uint32_t i = 0; i < 10000; i++) {
-        assert_int_equal(items[i], i * 3);
-    }
-    arena_done(&arena);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,7 +185,6 @@ int main(void)
         cmocka_unit_test(large_blocks_are_aligned_as_any),
         cmocka_unit_test(a_failed_allocation_leaves_the_arena_usable),
         cmocka_unit_test(strings_are_copied_with_an_end),
-        cmocka_unit_test(growing_arrays_keep_their_items),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/base/arena.h"
+#include "engine/base/array.h"
 #include "engine/base/buf.h"
 #include "engine/base/random.h"
 #include "engine/data/column.h"
@@ -226,15 +226,14 @@ static inline const char *row_line(const struct batch *batch, uint32_t row, uint
 struct row_lines {
     struct arena *arena;
     const char **items;
-    size_t count;
-    size_t capacity;
+    uint32_t count;
+    uint32_t capacity;
 };
 
 static inline void row_lines_put(struct row_lines *lines, const char *line)
 {
-    lines->items = random_rows_need(arena_grow(lines->arena, (void *)lines->items, lines->count,
-                                               &lines->capacity, sizeof *lines->items));
-    lines->items[lines->count++] = line;
+    const char **added = random_rows_need(array_add_in(lines, lines->arena));
+    *added = line;
 }
 
 static inline void row_lines_add(struct row_lines *lines, const struct batch *batch,

@@ -185,7 +185,7 @@ static void take_window(struct row_lines *lines, uint64_t offset, uint64_t limit
     uint64_t first = offset < lines->count ? offset : lines->count;
     uint64_t left = lines->count - first;
     if (lines->items != NULL) lines->items += first;
-    lines->count = (size_t)(limit < left ? limit : left);
+    lines->count = (uint32_t)(limit < left ? limit : left);
 }
 
 /* Calls check_fold with every kind of window. */
