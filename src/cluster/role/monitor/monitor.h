@@ -108,8 +108,8 @@ struct monitor_effect {
 /* In order. Memory that runs out is sticky: `failed`; the process then ends, as if killed. */
 struct monitor_effects {
     struct monitor_effect *items; /* engine/base/array.h */
-    size_t count;
-    size_t capacity;
+    uint32_t count;
+    uint32_t capacity;
     bool failed;
     struct monitor_effect unseen; /* What is written when memory is out. */
 };
