@@ -287,7 +287,8 @@ def _(world):
     done = subprocess.run(
         ["docker-compose", "-f", "system.yml", "run", "--rm", "-T", "--no-deps", "-v",
          f"{world.movies}:/movies:ro", "m1", "chaos", "-c", "/etc/millrace/cluster.ini", "--kill",
-         "w*,g*", "--count", "1", "--every", "0.2", "--for", "1", "--seed", "3", "--verify",
+         "w*,g*", "--count", "1", "--every", f"{scaled(0.2):.1f}", "--for", f"{scaled(1):.1f}",
+         "--seed", "3", "--verify",
          "movies", "/movies"],
         cwd=world.deploy, env=world.env, capture_output=True, text=True,
         timeout=scaled(JOB_S))

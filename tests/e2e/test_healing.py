@@ -91,7 +91,7 @@ def _(world):
 def _(world):
     cluster = world.cluster
     out, _ = cluster.command("chaos", "-c", cluster.file, "--kill", "w*,m*", "--count", "1",
-                             "--seed", SEED, "--every", "1", "--verify", "movies",
+                             "--seed", SEED, "--every", f"{scaled(1):.1f}", "--verify", "movies",
                              world.data.folder / "movies")
     assert "answers equal: yes" in out and "kills: " in out, out
     before = cluster.wait_calm()[2]

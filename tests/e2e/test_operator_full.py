@@ -82,8 +82,8 @@ def _(world):
     settle(world)
     before = {node["name"]: node["incarnation"] for node in status(world)["nodes"]}
     run("gen", "movies", world.folder / "more", "--scale", "0.1")
-    out = call(world, "chaos", "-c", world.file.name, "--kill", "w2", "--every", "0.2", "--verify",
-               "movies", world.folder / "more")
+    out = call(world, "chaos", "-c", world.file.name, "--kill", "w2", "--every",
+               f"{scaled(0.2):.1f}", "--verify", "movies", world.folder / "more")
     assert "answers equal: yes" in out and re.search(r"kills: \d+ \(w2 \d+\)", out), out
     assert re.search(r"\d\d:\d\d:\d\d\.\d kill w2 \(worker\)\n", out), out
     assert re.search(r"w2 is back after \d+\.\d s", out), out
@@ -181,7 +181,7 @@ def _(world):
     for _ in range(2):
         settle(world)
         out = call(world, "chaos", "-c", world.file.name, "--count", "1", "--seed", "11", "--every",
-                   "6", "--for", "20")
+                   f"{scaled(6):.1f}", "--for", f"{scaled(20):.1f}")
         runs.append(re.findall(r"kill (\w+)", out))
     size = min(map(len, runs))
     assert size >= 2 and runs[0][:size] == runs[1][:size], runs
