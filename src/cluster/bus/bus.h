@@ -24,6 +24,7 @@
 #include "engine/base/buf.h"
 #include "engine/base/error.h"
 #include "engine/base/text.h"
+#include "cluster/wire/bus_event.h"
 
 enum bus_queue_kind { BUS_INBOX, BUS_WORK };
 
@@ -32,35 +33,6 @@ struct bus_address {
     struct text node;    /* BUS_INBOX: whose. */
     uint32_t work;       /* BUS_WORK: which. */
     uint32_t expires_ms; /* Whoever has not taken it by then need not; 0: never. */
-};
-
-enum bus_event_kind {
-    BUS_CONNECTED,    /* Both ways are open and all queues are there. */
-    BUS_DISCONNECTED, /* `text` says why. Deliveries of before can't be acknowledged any more. Also
-                       * told of an attempt that failed for a new reason: several in a row. */
-    BUS_DELIVERY,
-    BUS_CONFIRMED, /* The broker has the message with `token`. */
-    BUS_RETURNED,  /* No such queue: the message with `token` is gone. */
-    BUS_BLOCKED,   /* The broker has an alarm and takes nothing for now. */
-    BUS_UNBLOCKED,
-    BUS_MEASURED /* `bytes` are struct bus_depth, one of each queue. */
-};
-
-/* How long a queue is. */
-struct bus_depth {
-    char name[80];     /* inbox.NODE or work.K */
-    uint64_t messages; /* That wait; not those that somebody has in flight. */
-    uint32_t consumers;
-};
-
-struct bus_event {
-    enum bus_event_kind kind;
-    uint64_t token;
-    uint64_t delivery; /* For bus_acknowledge; never 0, never used twice. */
-    enum bus_queue_kind queue;
-    uint32_t work;
-    struct buf bytes; /* 8-byte aligned. */
-    char text[256];
 };
 
 struct bus_listener {

@@ -64,19 +64,19 @@ void rabbit_bus_tell(struct rabbit_bus *bus, struct bus_event *event)
 
 void rabbit_bus_deliver(struct rabbit_bus *bus, struct rabbit_input *input)
 {
-    struct bus_event event = {.kind = BUS_DELIVERY, .queue = BUS_INBOX};
+    struct bus_event event = {.kind = BUS_DELIVERY, .delivery = {0}};
     if (input->consumer[0] == 'w') {
-        event.queue = BUS_WORK;
-        event.work = (uint32_t)strtoul(input->consumer + 1, NULL, 10);
+        event.delivery.from_work = true;
+        event.delivery.work = (uint32_t)strtoul(input->consumer + 1, NULL, 10);
     }
     pthread_mutex_lock(&bus->listening);
     pthread_mutex_lock(&bus->lock);
     bool is_wanted = bus->is_told && !bus->is_broken && !bus->is_stopping;
-    if (is_wanted) event.delivery = inbox_deliver(bus->inbox, input->channel, input->number);
+    if (is_wanted) event.delivery.id = inbox_deliver(bus->inbox, input->channel, input->number);
     if (inbox_failed(bus->inbox)) (void)raise(SIGKILL); /* As the header says. */
     pthread_mutex_unlock(&bus->lock);
     if (is_wanted) {
-        event.bytes = input->bytes;
+        event.delivery.bytes = input->bytes;
         bus->listener->event(bus->listener, &event);
     } else {
         buf_done(&input->bytes);
@@ -182,9 +182,9 @@ void rabbit_bus_break(struct rabbit_bus *bus, const char *reason)
     bus->is_broken = true;
     pthread_mutex_unlock(&bus->lock);
     struct bus_event event = {.kind = BUS_DISCONNECTED};
-    snprintf(event.text, sizeof event.text, "%s", reason);
-    if (is_first && (bus->is_told || strcmp(event.text, bus->reason) != 0)) {
-        memcpy(bus->reason, event.text, sizeof bus->reason);
+    snprintf(event.reason, sizeof event.reason, "%s", reason);
+    if (is_first && (bus->is_told || strcmp(event.reason, bus->reason) != 0)) {
+        memcpy(bus->reason, event.reason, sizeof bus->reason);
         bus->is_told = false;
         bus->listener->event(bus->listener, &event);
     }

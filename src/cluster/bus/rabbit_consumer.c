@@ -146,12 +146,12 @@ static status measure(struct consumer *consumer, struct error *err)
     if (!is_wanted) return STATUS_OK;
     consumer->measured_ms = now_ms;
     status result = rabbit_queue_measure_all(&bus->options, consumer->connection, WORK_CHANNEL,
-                                             &event.bytes, &is_refused, err);
-    if (result == STATUS_OK && !is_refused && !event.bytes.failed) {
+                                             &event.depths, &is_refused, err);
+    if (result == STATUS_OK && !is_refused && !event.depths.failed) {
         rabbit_bus_tell(bus, &event);
         return STATUS_OK;
     }
-    buf_done(&event.bytes);
+    buf_done(&event.depths);
     return is_refused ? open_again(consumer, err) : result;
 }
 

@@ -139,7 +139,7 @@ status rabbit_queue_measure_all(const struct bus_amqp_options *options,
             *out_refused = is_channel_closed(connection, channel);
             return *out_refused ? STATUS_OK : rabbit_check(connection, "measuring queues", err);
         }
-        struct bus_depth depth = {.messages = ok->message_count, .consumers = ok->consumer_count};
+        struct queue_depth depth = {.messages = ok->message_count, .consumers = ok->consumer_count};
         if (address.kind == BUS_INBOX) {
             (void)snprintf(depth.name, sizeof depth.name, "inbox.%.*s", TEXT_ARGS(address.node));
         } else {

@@ -29,7 +29,7 @@ struct bus_address rabbit_queue_address(const struct bus_amqp_options *options, 
 MUST_USE status rabbit_queue_declare_all(const struct bus_amqp_options *options,
                                          struct rabbit_connection *connection,
                                          amqp_channel_t channel, struct error *err);
-/* Declares them once more, which tells how long they are: struct bus_depth of each is appended.
+/* Declares them once more, which tells how long they are: struct queue_depth of each is appended.
  * *out_refused: the broker has closed the channel instead, and the connection is as good as before.
  */
 MUST_USE status rabbit_queue_measure_all(const struct bus_amqp_options *options,

@@ -136,14 +136,14 @@ static void call_done(struct call *call)
     *call = (struct call){0};
 }
 
-static status call_start(struct client_node *node, struct effect *effect, struct error *err)
+static status call_start(struct client_node *node, struct effect_request *effect, struct error *err)
 {
     struct call *call = call_find(node, 0);
     if (call == NULL) return error_set(err, STATUS_LIMIT, "too many requests at once");
-    call->id = effect->request_id;
-    call->body = effect->bytes;
-    effect->bytes = (struct buf){0};
-    struct api_request request = effect->request;
+    call->id = effect->id;
+    call->body = effect->body;
+    effect->body = (struct buf){0};
+    struct api_request request = effect->api;
     request.body = (struct text){(const char *)call->body.bytes, (uint32_t)call->body.size};
     struct api_line line;
     TRY(api_request_format(&request, &call->arena, &line, err));
@@ -167,8 +167,7 @@ static void step(struct client_node *node, struct client_event *event)
 
 static void give_failure(struct client_node *node, uint64_t id, struct error *err)
 {
-    struct client_event event = {
-        .kind = CLIENT_REPLY, .request_id = id, .failed = true, .error = err};
+    struct client_event event = {.kind = CLIENT_REPLY, .reply = {.request_id = id, .error = err}};
     struct call *call = call_find(node, id);
     if (call != NULL) call_done(call);
     step(node, &event);
@@ -179,7 +178,8 @@ static void give_reply(struct client_node *node, struct http_done *done)
     struct api_reply reply = {
         .status = done->status, .retry_after_ms = done->retry_after_ms, .body = done->body};
     done->body = (struct buf){0};
-    struct client_event event = {.kind = CLIENT_REPLY, .request_id = done->id, .reply = &reply};
+    struct client_event event = {.kind = CLIENT_REPLY,
+                                 .reply = {.request_id = done->id, .reply = &reply}};
     struct call *call = call_find(node, done->id);
     if (call != NULL) call_done(call);
     step(node, &event);
@@ -188,32 +188,34 @@ static void give_reply(struct client_node *node, struct http_done *done)
 
 /* ---- effects ---- */
 
-static status give_rows(struct client_node *node, struct effect *effect, struct error *err)
+static status give_rows(struct client_node *node, const struct effect_result *result,
+                        struct error *err)
 {
-    struct schema schema = node->plan->queries[effect->query].schema;
+    struct schema schema = node->plan->queries[result->query].schema;
     struct batch batch;
-    exchange_count_add_answer(&node->counters.taken[effect->query], effect->number, &effect->bytes);
+    exchange_count_add_answer(&node->counters.taken[result->query], result->number, &result->bytes);
     arena_reset(&node->batch_arena);
-    TRY(batch_decode(effect->bytes.bytes, effect->bytes.size, schema, &node->batch_arena, &batch,
+    TRY(batch_decode(result->bytes.bytes, result->bytes.size, schema, &node->batch_arena, &batch,
                      err));
-    TRY(node->options.rows(node->options.context, effect->query, &batch, err));
-    if (effect->number + 1 < effect->count) return STATUS_OK;
-    node->query_done[effect->query] = true;
-    return node->options.query_done(node->options.context, effect->query, err);
+    TRY(node->options.rows(node->options.context, result->query, &batch, err));
+    if (result->number + 1 < result->count) return STATUS_OK;
+    node->query_done[result->query] = true;
+    return node->options.query_done(node->options.context, result->query, err);
 }
 
-static status add_audit(struct client_node *node, const struct effect *effect, struct error *err)
+static status add_audit(struct client_node *node, const struct effect_audit *audit,
+                        struct error *err)
 {
-    struct text bytes = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
+    struct text bytes = {(const char *)audit->bytes.bytes, (uint32_t)audit->bytes.size};
     return counters_add(&node->counters, node->plan, bytes, err);
 }
 
-static void read_chunk(struct client_node *node, const struct effect *effect)
+static void read_chunk(struct client_node *node, const struct effect_read *read)
 {
     struct client_chunk *chunk = &node->reads[node->read_count];
     if (node->read_count == CALLS_MAX || node->read_failed) return; /* The role asks for fewer. */
     status result =
-        chunk_source_read(node->source, effect->scan, effect->number, chunk, &node->read_errors);
+        chunk_source_read(node->source, read->scan, read->number, chunk, &node->read_errors);
     if (result != STATUS_OK) {
         node->read_failed = true;
         return;
@@ -235,20 +237,20 @@ static status carry_one(struct client_node *node, struct effect *effect, struct 
 {
     switch (effect->kind) {
     case EFFECT_REQUEST:
-        if (call_start(node, effect, err) != STATUS_OK) {
-            give_failure(node, effect->request_id, err);
+        if (call_start(node, &effect->request, err) != STATUS_OK) {
+            give_failure(node, effect->request.id, err);
         }
         return STATUS_OK;
     case EFFECT_READ:
-        read_chunk(node, effect);
+        read_chunk(node, &effect->read);
         return STATUS_OK;
     case EFFECT_JOURNAL:
         if (node->options.journal == NULL) return STATUS_OK;
-        return client_journal_append(node->options.journal, &effect->bytes, clock_ms(), err);
+        return client_journal_append(node->options.journal, &effect->journal, clock_ms(), err);
     case EFFECT_RESULT:
-        return node->end.code != STATUS_OK ? STATUS_OK : give_rows(node, effect, err);
+        return node->end.code != STATUS_OK ? STATUS_OK : give_rows(node, &effect->result, err);
     case EFFECT_AUDIT:
-        return add_audit(node, effect, err);
+        return add_audit(node, &effect->audit, err);
     case EFFECT_PROGRESS:
         if (node->options.progress == NULL) return STATUS_OK;
         node->options.progress(node->options.context, &effect->progress, node->sent_bytes,
@@ -256,7 +258,7 @@ static status carry_one(struct client_node *node, struct effect *effect, struct 
         return STATUS_OK;
     case EFFECT_DONE:
         node->done = true;
-        if (node->end.code == STATUS_OK && effect->error != NULL) node->end = *effect->error;
+        if (node->end.code == STATUS_OK && effect->outcome != NULL) node->end = *effect->outcome;
         return STATUS_OK;
     default:
         return STATUS_OK;
@@ -269,10 +271,9 @@ static void carry(struct client_node *node)
     struct error err;
     for (uint32_t i = 0; i < node->effects.count; i++) {
         /* The list may move while it grows. */
-        struct effect effect = node->effects.items[i];
-        node->effects.items[i].bytes = (struct buf){0};
+        struct effect effect = effects_take(&node->effects, i);
         if (carry_one(node, &effect, &err) != STATUS_OK) fail(node, &err);
-        buf_done(&effect.bytes);
+        effect_done(&effect);
     }
     effects_reset(&node->effects);
 }
@@ -285,14 +286,14 @@ static void give_chunks(struct client_node *node)
         for (uint32_t i = 0; i < node->read_count; i++) {
             node->reads[i] = node->reads[i + 1];
         }
-        struct client_event event = {.kind = CLIENT_CHUNK, .chunk = &chunk};
+        struct client_event event = {.kind = CLIENT_READ, .read = {.chunk = &chunk}};
         step(node, &event);
         carry(node);
         buf_done(&chunk.body);
     }
     if (node->read_failed && !node->done) {
         node->read_failed = false;
-        struct client_event event = {.kind = CLIENT_CHUNK, .error = &node->read_errors};
+        struct client_event event = {.kind = CLIENT_READ, .read = {.error = &node->read_errors}};
         step(node, &event);
         carry(node);
     }

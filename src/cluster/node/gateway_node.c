@@ -59,16 +59,21 @@ static void waiting_request_done(struct waiting_request *waiting)
     memory_free(NULL, waiting, sizeof *waiting);
 }
 
+static void reply(struct gateway_node *node, uint64_t id, struct api_reply *api)
+{
+    struct http_reply http = {.status = api->status,
+                              .retry_after_ms = api->retry_after_ms,
+                              .content_type = api->content_type,
+                              .body = buf_take(&api->body)};
+    http_server_reply(node->server, id, &http);
+}
+
 static void refuse(struct gateway_node *node, uint64_t id, uint32_t http_status,
                    const struct error *err)
 {
-    struct api_reply reply = {0};
-    api_reply_error(&reply, http_status, err);
-    struct http_reply http = {.status = reply.status,
-                              .retry_after_ms = reply.retry_after_ms,
-                              .content_type = reply.content_type,
-                              .body = reply.body};
-    http_server_reply(node->server, id, &http);
+    struct api_reply api = {0};
+    api_reply_error(&api, http_status, err);
+    reply(node, id, &api);
 }
 
 static void on_request(struct http_listener *listener, struct http_request *request)
@@ -98,10 +103,9 @@ static void on_request(struct http_listener *listener, struct http_request *requ
         waiting_request_done(waiting);
         return;
     }
-    struct event event = {.kind = EVENT_REQUEST,
-                          .request_id = waiting->http.id,
-                          .request = &waiting->api,
-                          .bytes = waiting->http.body};
+    struct event event = {
+        .kind = EVENT_REQUEST,
+        .request = {.id = waiting->http.id, .api = &waiting->api, .body = waiting->http.body}};
     waiting->http.body = (struct buf){0};
     mailbox_post(node->core.mailbox, &event);
 }
@@ -109,18 +113,18 @@ static void on_request(struct http_listener *listener, struct http_request *requ
 static void on_gone(struct http_listener *listener, uint64_t id)
 {
     struct gateway_node *node = (struct gateway_node *)listener;
-    struct event event = {.kind = EVENT_GONE, .request_id = id};
+    struct event event = {.kind = EVENT_GONE, .gone_id = id};
     mailbox_post(node->core.mailbox, &event);
 }
 
 static struct waiting_request *waiting_of(const struct event *event)
 {
-    if (event->kind != EVENT_REQUEST || event->request == NULL) return NULL;
-    return (struct waiting_request *)((char *)(uintptr_t)event->request -
+    if (event->kind != EVENT_REQUEST) return NULL;
+    return (struct waiting_request *)((char *)(uintptr_t)event->request.api -
                                       offsetof(struct waiting_request, api));
 }
 
-static void event_done(struct event *event)
+static void gateway_event_done(struct event *event)
 {
     struct waiting_request *waiting = waiting_of(event);
     if (waiting != NULL) waiting_request_done(waiting);
@@ -129,19 +133,14 @@ static void event_done(struct event *event)
 
 static void step(struct gateway_node *node, struct event *event)
 {
-    bool is_confirm = event->kind == EVENT_CONFIRMED;
+    bool is_confirm = event_is_bus(event, BUS_CONFIRMED);
     gateway_step(node->gateway, event, &node->effects);
-    event_done(event);
+    gateway_event_done(event);
     for (uint32_t i = 0; i < node->effects.count; i++) {
         struct effect *effect = &node->effects.items[i];
         if (node_core_carry(&node->core, effect)) continue;
         if (effect->kind == EFFECT_REPLY) {
-            struct http_reply reply = {.status = effect->reply.status,
-                                       .retry_after_ms = effect->reply.retry_after_ms,
-                                       .content_type = effect->reply.content_type,
-                                       .body = effect->bytes};
-            effect->bytes = (struct buf){0};
-            http_server_reply(node->server, effect->request_id, &reply);
+            reply(node, effect->reply.request_id, &effect->reply.api);
         } else if (effect->kind == EFFECT_EXIT) {
             node->exited = true;
         }
@@ -291,7 +290,7 @@ status gateway_node_run(const struct node_options *options, struct error *err)
     http_server_close(node.server);
     struct event event;
     while (node.core.mailbox != NULL && mailbox_take(node.core.mailbox, 0, &event)) {
-        event_done(&event);
+        gateway_event_done(&event);
     }
     gateway_destroy(node.gateway);
     for (uint32_t i = 0; i < node.analysis_count; i++) {

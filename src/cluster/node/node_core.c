@@ -38,62 +38,33 @@ static void tell_trouble(const struct node_core *core, const char *what, const c
     core->options.trouble(core->options.context, text);
 }
 
-/* Roles know nothing of the bus: the same in their words. */
-static void copy_depths(const struct buf *depths, struct buf *out)
-{
-    const struct bus_depth *items = (const struct bus_depth *)(const void *)depths->bytes;
-    for (size_t i = 0; i < depths->size / sizeof *items; i++) {
-        struct queue_depth depth = {.messages = items[i].messages, .consumers = items[i].consumers};
-        (void)snprintf(depth.name, sizeof depth.name, "%.*s", (int)sizeof depth.name - 1,
-                       items[i].name);
-        buf_put(out, &depth, sizeof depth);
-    }
-}
-
 static void heard(struct bus_listener *listener, struct bus_event *bus_event)
 {
     struct node_core *core = (struct node_core *)listener;
-    struct event event = {.token = bus_event->token, .delivery = bus_event->delivery};
     switch (bus_event->kind) {
     case BUS_CONNECTED:
-        event.kind = EVENT_CONNECTED;
         node_log_say(core->log, SAY_INFO, "event=connected");
         break;
     case BUS_DISCONNECTED:
-        event.kind = EVENT_DISCONNECTED;
-        node_log_say(core->log, SAY_WARN, "event=disconnected reason=\"%s\"", bus_event->text);
-        tell_trouble(core, "no broker", bus_event->text);
-        break;
-    case BUS_DELIVERY:
-        event.kind = EVENT_DELIVERY;
-        event.from_work = bus_event->queue == BUS_WORK;
-        event.work = bus_event->work;
-        event.bytes = bus_event->bytes;
-        bus_event->bytes = (struct buf){0};
-        break;
-    case BUS_CONFIRMED:
-        event.kind = EVENT_CONFIRMED;
+        node_log_say(core->log, SAY_WARN, "event=disconnected reason=\"%s\"", bus_event->reason);
+        tell_trouble(core, "no broker", bus_event->reason);
         break;
     case BUS_RETURNED:
-        event.kind = EVENT_RETURNED;
         node_log_say(core->log, SAY_WARN, "event=returned reason=no-queue");
         break;
     case BUS_BLOCKED:
         node_log_say(core->log, SAY_WARN, "event=broker-blocked");
         tell_trouble(core, "the broker takes no messages", "its memory or its disk is full");
-        event.kind = EVENT_BLOCKED;
-        event.blocked = true;
         break;
     case BUS_UNBLOCKED:
         node_log_say(core->log, SAY_INFO, "event=broker-unblocked");
-        event.kind = EVENT_BLOCKED;
         break;
+    case BUS_DELIVERY:
+    case BUS_CONFIRMED:
     case BUS_MEASURED:
-        event.kind = EVENT_MEASURED;
-        copy_depths(&bus_event->bytes, &event.bytes);
-        buf_done(&bus_event->bytes);
         break;
     }
+    struct event event = {.kind = EVENT_BUS, .bus = *bus_event};
     mailbox_post(core->mailbox, &event);
 }
 
@@ -134,11 +105,12 @@ static void on_events(void *context, const struct event_list *events)
 
 void node_core_event_done(struct event *event)
 {
-    memory_free(NULL, (void *)(uintptr_t)event->view, sizeof *event->view);
-    memory_free(NULL, (void *)(uintptr_t)event->happened, sizeof *event->happened);
-    event->view = NULL;
-    event->happened = NULL;
-    buf_done(&event->bytes);
+    if (event->kind == EVENT_VIEW) {
+        memory_free(NULL, (void *)(uintptr_t)event->view, sizeof *event->view);
+    } else if (event->kind == EVENT_HAPPENED) {
+        memory_free(NULL, (void *)(uintptr_t)event->happened, sizeof *event->happened);
+    }
+    event_done(event);
 }
 
 /* ---- starting ---- */
@@ -299,22 +271,22 @@ void node_core_take(struct node_core *core, struct event *out_event)
     }
     out_event->now_ms = clock_ms();
     if (out_event->kind == EVENT_VIEW) atomic_fetch_sub(&core->view_count, 1);
-    if (out_event->kind == EVENT_CONFIRMED) CRASH_POINT("before-confirm");
-    if (out_event->kind != EVENT_CONNECTED || core->told_ready) return;
+    if (event_is_bus(out_event, BUS_CONFIRMED)) CRASH_POINT("before-confirm");
+    if (!event_is_bus(out_event, BUS_CONNECTED) || core->told_ready) return;
     core->told_ready = true;
     if (!core->told_stop) heartbeat_thread_state(core->heartbeat_thread, HEARTBEAT_UP);
     if (core->options.ready != NULL) core->options.ready(core->options.context);
 }
 
 /* The byte after the version is the kind of message. */
-static enum message_kind sent_kind(const struct effect *effect)
+static enum message_kind sent_kind(const struct effect_send *send)
 {
-    return effect->bytes.size > 1 ? (enum message_kind)effect->bytes.bytes[1] : MESSAGE_KINDS;
+    return send->bytes.size > 1 ? (enum message_kind)send->bytes.bytes[1] : MESSAGE_KINDS;
 }
 
-static bool is_question(const struct effect *effect)
+static bool is_question(const struct effect_send *send)
 {
-    switch (sent_kind(effect)) {
+    switch (sent_kind(send)) {
     case MESSAGE_MANIFEST:
     case MESSAGE_STORED:
     case MESSAGE_SYNC:
@@ -330,20 +302,20 @@ static bool is_question(const struct effect *effect)
     }
 }
 
-static void carry_send(struct node_core *core, struct effect *effect)
+static void carry_send(struct node_core *core, struct effect_send *send)
 {
-    enum message_kind kind = sent_kind(effect);
+    enum message_kind kind = sent_kind(send);
     bool is_emission = kind == MESSAGE_PRODUCER_END;
     bool is_result = kind == MESSAGE_RESULT;
     if (is_emission) CRASH_POINT("before-emit");
     if (is_result) CRASH_POINT("before-result");
     CRASH_POINT("before-publish");
     /* Questions and answers that nobody waits for any more only fill the inbox of who is away. */
-    struct bus_address to = {.expires_ms = is_question(effect) ? QUESTION_MS : 0,
-                             .kind = effect->to[0] == '\0' ? BUS_WORK : BUS_INBOX,
-                             .node = text_of(effect->to),
-                             .work = effect->work};
-    bus_send(core->bus, &to, &effect->bytes, effect->token);
+    struct bus_address to = {.expires_ms = is_question(send) ? QUESTION_MS : 0,
+                             .kind = send->to[0] == '\0' ? BUS_WORK : BUS_INBOX,
+                             .node = text_of(send->to),
+                             .work = send->work};
+    bus_send(core->bus, &to, &send->bytes, send->token);
     CRASH_POINT("after-publish");
     if (is_emission) CRASH_POINT("after-emit");
     if (is_result) CRASH_POINT("after-result");
@@ -353,10 +325,10 @@ bool node_core_carry(struct node_core *core, struct effect *effect)
 {
     switch (effect->kind) {
     case EFFECT_SEND:
-        carry_send(core, effect);
+        carry_send(core, &effect->send);
         return true;
     case EFFECT_REVOKE:
-        bus_revoke(core->bus, effect->token);
+        bus_revoke(core->bus, effect->revoked_token);
         return true;
     case EFFECT_ACK:
         CRASH_POINT("before-acknowledge");
@@ -364,14 +336,14 @@ bool node_core_carry(struct node_core *core, struct effect *effect)
         CRASH_POINT("after-acknowledge");
         return true;
     case EFFECT_WORK:
-        bus_work(core->bus, effect->yes);
+        bus_work(core->bus, effect->takes_work);
         return true;
     case EFFECT_MEASURE:
         bus_measure(core->bus);
         return true;
     case EFFECT_SAY:
-        node_log_say(core->log, effect->level, "%.*s", (int)effect->bytes.size,
-                     (const char *)effect->bytes.bytes);
+        node_log_say(core->log, effect->say.level, "%.*s", (int)effect->say.line.size,
+                     (const char *)effect->say.line.bytes);
         return true;
     default:
         return false;

@@ -107,21 +107,21 @@ static void stop_threads(struct worker_node *node)
 
 /* ---- effects ---- */
 
-static void carry_log(struct worker_node *node, struct effect *effect)
+static void carry_log(struct worker_node *node, const struct effect_log *log)
 {
     const struct cluster_config *config = node->core.options.config;
-    struct text bytes = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
+    struct text bytes = {(const char *)log->bytes.bytes, (uint32_t)log->bytes.size};
     struct error err;
     CRASH_POINT("before-log");
-    status result = input_log_append(node->logs, effect->to, bytes, config->log_limit, &err);
+    status result = input_log_append(node->logs, log->job, bytes, config->log_limit, &err);
     CRASH_POINT("after-log");
     if (result == STATUS_OK) return;
-    node_log_say(node->core.log, SAY_ERROR, "event=log-failed job=%s reason=\"%s\"", effect->to,
+    node_log_say(node->core.log, SAY_ERROR, "event=log-failed job=%s reason=\"%s\"", log->job,
                  err.text);
     /* The role hears of it within this round, before anything else happens to the job. */
     struct effects effects = {0};
     struct event event = {
-        .kind = EVENT_LOG_FAILED, .now_ms = clock_ms(), .job = effect->to, .error = &err};
+        .kind = EVENT_LOG_FAILED, .now_ms = clock_ms(), .log_failed = {log->job, &err}};
     worker_step(node->worker, &event, &effects);
     for (uint32_t i = 0; i < effects.count; i++) {
         (void)node_core_carry(&node->core, &effects.items[i]); /* It only has something to say. */
@@ -138,12 +138,12 @@ static void carry(struct worker_node *node)
         if (node_core_carry(&node->core, effect)) continue;
         switch (effect->kind) {
         case EFFECT_LOG:
-            carry_log(node, effect);
+            carry_log(node, &effect->log);
             break;
         case EFFECT_LOG_REMOVE:
-            if (input_log_remove(node->logs, effect->to, &err) != STATUS_OK) {
+            if (input_log_remove(node->logs, effect->removed_job, &err) != STATUS_OK) {
                 node_log_say(node->core.log, SAY_ERROR, "event=remove-failed job=%s reason=\"%s\"",
-                             effect->to, err.text);
+                             effect->removed_job, err.text);
             }
             break;
         case EFFECT_MAP:
@@ -161,16 +161,19 @@ static void carry(struct worker_node *node)
 
 static void step(struct worker_node *node, struct event *event)
 {
-    bool is_confirm = event->kind == EVENT_CONFIRMED;
-    struct text bytes = {(const char *)event->bytes.bytes, (uint32_t)event->bytes.size};
-    uint64_t item = event->kind == EVENT_DELIVERY && !event->from_work ? message_item(bytes) : 0;
+    bool is_confirm = event_is_bus(event, BUS_CONFIRMED);
+    uint64_t item = 0;
+    if (event_is_bus(event, BUS_DELIVERY) && !event->bus.delivery.from_work) {
+        const struct buf *bytes = &event->bus.delivery.bytes;
+        item = message_item((struct text){(const char *)bytes->bytes, (uint32_t)bytes->size});
+    }
     /* What a chunk gives for this worker itself is applied in the step. */
     if (event->kind == EVENT_MAPPED) item = event->task->item;
     bool recorded = item != 0 && intent_record_hold(node->intents, item);
     worker_step(node->worker, event, &node->effects);
     if (recorded) intent_record_release(node->intents, item);
     carry(node);
-    buf_done(&event->bytes);
+    event_done(event);
     if (is_confirm) CRASH_POINT("after-confirm");
 }
 
@@ -183,18 +186,19 @@ static status replay_record(struct log_replay *replay, const char *job, struct b
         (struct worker_node *)((char *)replay - offsetof(struct worker_node, replay));
     struct text text = {(const char *)bytes->bytes, (uint32_t)bytes->size};
     uint64_t item = message_item(text);
-    struct event event = {.kind = EVENT_RECORD, .now_ms = clock_ms(), .job = job, .bytes = *bytes};
+    struct event event = {
+        .kind = EVENT_RECORD, .now_ms = clock_ms(), .record = {.job = job, .bytes = *bytes}};
     bool is_first = bytes->size > 1 && bytes->bytes[1] == MESSAGE_MANIFEST;
     int64_t begun_ms = is_first ? input_log_begun_ms(node->logs, job) : 0;
     int64_t age_ms = clock_wall_ms() - begun_ms;
-    if (begun_ms > 0 && age_ms > 0) event.age_ms = (uint64_t)age_ms;
+    if (begun_ms > 0 && age_ms > 0) event.record.age_ms = (uint64_t)age_ms;
     *bytes = (struct buf){0};
     (void)err;
     bool recorded = item != 0 && intent_record_hold(node->intents, item);
     worker_step(node->worker, &event, &node->effects);
     if (recorded) intent_record_release(node->intents, item);
     carry(node);
-    buf_done(&event.bytes);
+    event_done(&event);
     heartbeat_thread_progress(node->core.heartbeat_thread);
     heartbeat_thread_replayed(node->core.heartbeat_thread, ++node->replayed_count);
     return STATUS_OK;
@@ -271,8 +275,7 @@ static status start_worker(struct worker_node *node, struct error *err)
     for (uint32_t i = 0; i < intents.found_count; i++) {
         struct event event = {.kind = EVENT_INTENT,
                               .now_ms = clock_ms(),
-                              .item = intents.found[i].item,
-                              .count = intents.found[i].starts};
+                              .intent = {intents.found[i].item, intents.found[i].starts}};
         node_log_say(node->core.log, SAY_WARN, "event=was-in-hand item=%016llx starts=%u",
                      (unsigned long long)intents.found[i].item, intents.found[i].starts);
         worker_step(node->worker, &event, &node->effects);
@@ -321,7 +324,7 @@ status worker_node_run(const struct node_options *options, struct error *err)
     /* Maps that were done too late. */
     struct event event;
     while (node.core.mailbox != NULL && mailbox_take(node.core.mailbox, 0, &event)) {
-        map_task_destroy(event.task);
+        if (event.kind == EVENT_MAPPED) map_task_destroy(event.task);
         node_core_event_done(&event);
     }
     worker_destroy(node.worker);

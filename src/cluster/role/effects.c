@@ -6,10 +6,42 @@
 
 enum { FIRST_CAPACITY = 16, SAY_SIZE = 1024 };
 
-static void effect_done(struct effect *effect)
+void event_done(struct event *event)
 {
-    buf_done(&effect->bytes);
-    buf_done(&effect->reply.body);
+    if (event->kind == EVENT_RECORD) buf_done(&event->record.bytes);
+    if (event->kind == EVENT_BUS) bus_event_done(&event->bus);
+    if (event->kind == EVENT_REQUEST) buf_done(&event->request.body);
+}
+
+/* The bytes that an effect owns; NULL: its kind has none. */
+static struct buf *effect_bytes(struct effect *effect)
+{
+    switch (effect->kind) {
+    case EFFECT_SEND:
+        return &effect->send.bytes;
+    case EFFECT_LOG:
+        return &effect->log.bytes;
+    case EFFECT_REPLY:
+        return &effect->reply.api.body;
+    case EFFECT_REQUEST:
+        return &effect->request.body;
+    case EFFECT_JOURNAL:
+        return &effect->journal;
+    case EFFECT_RESULT:
+        return &effect->result.bytes;
+    case EFFECT_AUDIT:
+        return &effect->audit.bytes;
+    case EFFECT_SAY:
+        return &effect->say.line;
+    default:
+        return NULL;
+    }
+}
+
+void effect_done(struct effect *effect)
+{
+    struct buf *bytes = effect_bytes(effect);
+    if (bytes != NULL) buf_done(bytes);
 }
 
 static bool effects_grow(struct effects *effects)
@@ -33,13 +65,16 @@ static bool effects_grow(struct effects *effects)
 
 struct effect *effects_add(struct effects *effects, enum effect_kind kind)
 {
+    /* A static object is zero in every byte; an initialiser promises that of one member only. */
+    static const struct effect zero;
     struct effect *effect = &effects->unseen;
     if (effects_grow(effects)) {
         effect = &effects->items[effects->count++];
     } else {
         effect_done(effect);
     }
-    *effect = (struct effect){.kind = kind};
+    *effect = zero;
+    effect->kind = kind;
     return effect;
 }
 
@@ -52,9 +87,17 @@ void effects_say(struct effects *effects, enum say_level level, const char *form
     va_end(arguments);
     if (size < 0) return;
     struct effect *effect = effects_add(effects, EFFECT_SAY);
-    effect->level = level;
-    buf_put_string(&effect->bytes, line);
-    if (effect->bytes.failed) effects->failed = true;
+    effect->say.level = level;
+    buf_put_string(&effect->say.line, line);
+    if (effect->say.line.failed) effects->failed = true;
+}
+
+struct effect effects_take(struct effects *effects, uint32_t index)
+{
+    struct effect taken = effects->items[index];
+    struct buf *bytes = effect_bytes(&effects->items[index]);
+    if (bytes != NULL) *bytes = (struct buf){0};
+    return taken;
 }
 
 void effects_reset(struct effects *effects)

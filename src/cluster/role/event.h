@@ -26,6 +26,7 @@
 #include "engine/base/error.h"
 #include "engine/base/text.h"
 #include "cluster/wire/api.h"
+#include "cluster/wire/bus_event.h"
 #include "cluster/wire/datagram.h"
 
 enum { ROLE_NAME_SIZE = 65 }; /* Terminated; of jobs, nodes and queries. */
@@ -33,65 +34,77 @@ enum { ROLE_NAME_SIZE = 65 }; /* Terminated; of jobs, nodes and queries. */
 /* ---- events of gateways and workers ---- */
 
 enum event_kind {
-    EVENT_RECORD,    /* At start: one record of a job's log, in order; `bytes`. */
-    EVENT_INTENT,    /* At start: `item` was in flight when the process ended; `count` starts. */
-    EVENT_STARTED,   /* All records and notes have been given. */
-    EVENT_CONNECTED, /* To the broker. */
-    EVENT_DISCONNECTED,
-    EVENT_BLOCKED,    /* The broker takes nothing for now (`blocked`), or does again. */
-    EVENT_DELIVERY,   /* `bytes` of `delivery`; from_work: from work queue `work`. */
-    EVENT_CONFIRMED,  /* `token` */
-    EVENT_RETURNED,   /* `token`: there is no such queue. */
+    EVENT_RECORD,     /* At start: one `record` of a job's log, in order. */
+    EVENT_INTENT,     /* At start: an `intent` that the process had not released when it ended. */
+    EVENT_STARTED,    /* All intents and records have been given. */
+    EVENT_BUS,        /* `bus`: the connection to the broker, deliveries, confirms. */
     EVENT_MAPPED,     /* `task` is done. */
-    EVENT_LOG_FAILED, /* `job`'s log can't be written: `error`. */
-    EVENT_REQUEST,    /* Gateway: `request` number `request_id`; its body may lie in `bytes`, which
-                         may then be taken. */
-    EVENT_GONE,       /* Gateway: whoever made `request_id` does not wait any more. */
+    EVENT_LOG_FAILED, /* `log_failed` */
+    EVENT_REQUEST,    /* Gateway: `request` */
+    EVENT_GONE,       /* Gateway: the client of request `gone_id` does not wait any more. */
     EVENT_VIEW,       /* Gateway: the monitors' leader says how some nodes are: `view`. */
     EVENT_HAPPENED,   /* Gateway: the monitors' leader says what happened: `happened`. */
-    EVENT_MEASURED,   /* Gateway: how long the queues are; `bytes` are struct queue_depth. */
     EVENT_TICK,       /* Some time has passed. */
     EVENT_STOP        /* Finish what is in flight, then EFFECT_EXIT. */
 };
 
-/* How many messages wait in a queue of the broker. */
-struct queue_depth {
-    char name[ROLE_NAME_SIZE + 8]; /* inbox.NODE or work.K */
-    uint64_t messages;
-    uint32_t consumers;
+struct map_task;
+
+struct event_record {
+    const char *job; /* Borrowed for the step. */
+    struct buf bytes;
+    uint64_t age_ms; /* Of the job's log, with its first record; 0: not known. */
 };
 
-struct map_task;
+struct event_intent {
+    uint64_t item; /* message_item of the message that was in flight. */
+    uint32_t starts;
+};
+
+struct event_log_failed {
+    const char *job; /* Its log can't be written. Borrowed for the step, as is: */
+    const struct error *error;
+};
+
+struct event_request {
+    uint64_t id;
+    const struct api_request *api; /* Borrowed for the step. */
+    struct buf body;               /* What api->body lies in; it may be taken. */
+};
 
 struct event {
     enum event_kind kind;
     uint64_t now_ms; /* Never goes back; says nothing about the time of day. */
-    uint64_t delivery;
-    bool from_work;
-    uint32_t work;
-    uint64_t token;
-    uint64_t request_id;
-    bool blocked;
-    uint64_t item; /* message_item of what was in flight. */
-    uint32_t count;
-    uint64_t age_ms; /* Of a job's log, with its first record; 0: not known. */
-    struct buf bytes;
-    struct map_task *task;
-    const struct api_request *request; /* Borrowed for the step, as are these two: */
-    const struct view *view;
-    const struct event_list *happened;
-    const char *job;
-    const struct error *error;
+    union {
+        struct event_record record;
+        struct event_intent intent;
+        struct bus_event bus;
+        struct map_task *task;
+        struct event_log_failed log_failed;
+        struct event_request request;
+        uint64_t gone_id;
+        const struct view *view; /* Borrowed for the step, as is: */
+        const struct event_list *happened;
+    };
 };
+
+/* Whether it is of the bus and of this kind. */
+static inline bool event_is_bus(const struct event *event, enum bus_event_kind kind)
+{
+    return event->kind == EVENT_BUS && event->bus.kind == kind;
+}
+
+/* Frees bytes that the step did not take. */
+void event_done(struct event *event);
 
 /* ---- events of the client ---- */
 
 enum client_event_kind {
     CLIENT_STARTED,
-    CLIENT_REPLY, /* To `request_id`: `reply`, or `failed`: the gateway was not reachable. */
-    CLIENT_CHUNK, /* `chunk` was read, or `error`. */
+    CLIENT_REPLY, /* `reply` */
+    CLIENT_READ,  /* `read` */
     CLIENT_TICK,
-    CLIENT_CANCEL, /* The user wants no more. */
+    CLIENT_CANCEL, /* The user gives up. */
 };
 
 /* A chunk of a scan, read from its file. */
@@ -104,36 +117,46 @@ struct client_chunk {
     struct buf body;   /* As in cluster/wire/message.h. */
 };
 
+struct client_reply {
+    uint64_t request_id;
+    struct api_reply *reply;   /* Its body may be moved away. NULL: the request failed, */
+    const struct error *error; /* for this reason, if one is known. */
+};
+
+struct client_read {
+    struct client_chunk *chunk; /* Its body may be moved away. NULL: it can't be read, */
+    const struct error *error;  /* for this reason. */
+};
+
 struct client_event {
     enum client_event_kind kind;
     uint64_t now_ms;
-    uint64_t request_id;
-    bool failed;
-    struct api_reply *reply;    /* Its body may be moved away. */
-    struct client_chunk *chunk; /* Its body may be moved away. */
-    const struct error *error;
+    union {
+        struct client_reply reply;
+        struct client_read read;
+    };
 };
 
 /* ---- effects ---- */
 
 enum effect_kind {
-    EFFECT_SEND,       /* `bytes` to inbox `to`, or work queue `work`; `token` != 0: tell me. */
-    EFFECT_REVOKE,     /* `token`: don't publish it again. */
-    EFFECT_ACK,        /* `delivery` */
-    EFFECT_WORK,       /* `yes`: take from the work queues from now on, or don't. */
-    EFFECT_LOG,        /* Append `bytes` to the log of job `to`. */
-    EFFECT_LOG_REMOVE, /* Remove job `to`'s folder. */
+    EFFECT_SEND,       /* `send` */
+    EFFECT_REVOKE,     /* The message with `revoked_token` is not published again. */
+    EFFECT_ACK,        /* `delivery` is acknowledged. */
+    EFFECT_WORK,       /* `takes_work`: consume from the work queues from here on, or do not. */
+    EFFECT_LOG,        /* `log` */
+    EFFECT_LOG_REMOVE, /* Remove the folder of `removed_job`. */
     EFFECT_MAP,        /* `task` */
-    EFFECT_REPLY,      /* Gateway: answer `request_id` with `reply`. */
-    EFFECT_REQUEST,    /* Client: `request` to gateway number `gateway`, as `request_id`. */
-    EFFECT_READ,       /* Client: chunk `number` of scan `scan`; comes as CLIENT_CHUNK. */
-    EFFECT_JOURNAL,    /* Client: remember `bytes`. */
-    EFFECT_RESULT,     /* Client: `bytes`, batch `number` of query `query` of `count`, in order. */
-    EFFECT_AUDIT,      /* Client: `bytes`: worker `number`'s part of the audit, of `count`. */
+    EFFECT_REPLY,      /* Gateway: `reply` */
+    EFFECT_REQUEST,    /* Client: `request` */
+    EFFECT_READ,       /* Client: `read`; comes back as CLIENT_READ. */
+    EFFECT_JOURNAL,    /* Client: append `journal`, a CLIENT_JOURNAL_RECORD. */
+    EFFECT_RESULT,     /* Client: `result`, in order. */
+    EFFECT_AUDIT,      /* Client: `audit` */
     EFFECT_PROGRESS,   /* Client: `progress` */
-    EFFECT_DONE,       /* Client: the job has ended; `error.code` STATUS_OK: well. */
+    EFFECT_DONE,       /* Client: the job has ended; `outcome`->code STATUS_OK: well. */
     EFFECT_MEASURE,    /* Gateway: ask the broker for the length of all queues. */
-    EFFECT_SAY,        /* For the log: `bytes` is a line of key=value, at `level`. */
+    EFFECT_SAY,        /* For the log: `say` */
     EFFECT_EXIT        /* Nothing is in flight any more. */
 };
 
@@ -148,26 +171,73 @@ struct client_progress {
     char state[32]; /* As the gateway names it. */
 };
 
+struct effect_send {
+    char to[ROLE_NAME_SIZE]; /* Whose inbox; empty: work queue `work`. */
+    uint32_t work;
+    uint64_t token; /* Not 0: BUS_CONFIRMED or BUS_RETURNED is wanted. */
+    struct buf bytes;
+};
+
+struct effect_log {
+    char job[ROLE_NAME_SIZE];
+    struct buf bytes; /* One record. */
+};
+
+struct effect_reply {
+    uint64_t request_id;
+    struct api_reply api;
+};
+
+struct effect_request {
+    uint64_t id;
+    uint32_t gateway;       /* Its number. */
+    struct api_request api; /* Texts live as long as the list; api.body is empty: it is */
+    struct buf body;
+};
+
+struct effect_read {
+    uint32_t scan;
+    uint64_t number; /* Of the chunk. */
+};
+
+struct effect_result {
+    uint32_t query;
+    uint64_t number; /* Of the batch, */
+    uint64_t count;  /* of so many. */
+    struct buf bytes;
+};
+
+struct effect_audit {
+    uint32_t number; /* Of the worker whose part it is, */
+    uint32_t count;  /* of so many. */
+    struct buf bytes;
+};
+
+struct effect_say {
+    enum say_level level;
+    struct buf line; /* key=value words. */
+};
+
 struct effect {
     enum effect_kind kind;
-    char to[ROLE_NAME_SIZE]; /* Empty: a work queue. */
-    uint32_t work;
-    uint64_t token;
-    uint64_t delivery;
-    uint64_t request_id;
-    uint32_t gateway;
-    uint32_t scan;
-    uint32_t query;
-    uint64_t number;
-    uint64_t count;
-    bool yes;
-    enum say_level level;
-    struct map_task *task;
-    struct buf bytes;
-    struct api_request request; /* Texts live as long as the list, but the body is `bytes`. */
-    struct api_reply reply;     /* The body is `bytes`. */
-    struct client_progress progress;
-    struct error *error; /* In the list's arena. */
+    union {
+        struct effect_send send;
+        uint64_t revoked_token;
+        uint64_t delivery;
+        bool takes_work;
+        struct effect_log log;
+        char removed_job[ROLE_NAME_SIZE];
+        struct map_task *task;
+        struct effect_reply reply;
+        struct effect_request request;
+        struct effect_read read;
+        struct buf journal;
+        struct effect_result result;
+        struct effect_audit audit;
+        struct client_progress progress;
+        const struct error *outcome; /* In the list's arena. */
+        struct effect_say say;
+    };
 };
 
 /* In the order in which they are to be carried out. Memory that runs out is sticky: `failed`; the
@@ -182,11 +252,14 @@ struct effects {
 };
 
 /* A zeroed list is empty. The effect returned is zeroed but for its kind and valid until the next
- * one is added; never NULL: when memory is out it is one that nobody will see. */
+ * one is added; never NULL: when memory is out it is `unseen`, which is carried out by nobody. */
 struct effect *effects_add(struct effects *effects, enum effect_kind kind);
 /* A line for the log; the format is key=value words. */
 void effects_say(struct effects *effects, enum say_level level, const char *format, ...)
     PRINTF_LIKE(3, 4);
+/* Moves an effect out of the list, whose memory moves when a further one is added. */
+struct effect effects_take(struct effects *effects, uint32_t index);
+void effect_done(struct effect *effect);
 /* Frees what was not moved away; keeps the memory of the list. */
 void effects_reset(struct effects *effects);
 void effects_done(struct effects *effects);

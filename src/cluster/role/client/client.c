@@ -71,7 +71,7 @@ void client_end(struct client *client, const struct error *outcome, struct effec
         return;
     }
     *copy = *outcome;
-    effects_add(effects, EFFECT_DONE)->error = copy;
+    effects_add(effects, EFFECT_DONE)->outcome = copy;
 }
 
 void client_leave(struct client *client, const struct error *outcome)
@@ -123,7 +123,7 @@ static void job_ask(struct client *client, struct effects *effects)
         client_end(client, &err, effects);
         return;
     }
-    client_call_make(client, API_PUT_JOB, 0, effects)->bytes = body;
+    client_call_make(client, API_PUT_JOB, 0, effects)->request.body = body;
 }
 
 static void job_accepted(struct client *client)
@@ -177,12 +177,12 @@ static void view_ask(struct client *client, struct effects *effects)
     }
     client->next_view_ms = client->now_ms + VIEW_PERIOD_MS;
     struct effect *effect = client_call_make(client, API_GET_JOB, 0, effects);
-    effect->request.sent = sent;
-    effect->request.sent_count = scan_count;
-    effect->request.wait_ms = client->config.wait_ms;
+    effect->request.api.sent = sent;
+    effect->request.api.sent_count = scan_count;
+    effect->request.api.wait_ms = client->config.wait_ms;
     /* Only we know what has come: an answer may get lost, or another gateway may be asked next. */
-    effect->request.has_seen = true;
-    effect->request.seen = client->view_hash;
+    effect->request.api.has_seen = true;
+    effect->request.api.seen = client->view_hash;
 }
 
 static void job_failed(struct client *client, const struct job_view *view)
@@ -301,12 +301,12 @@ static void call_replied(struct client *client, const struct client_call *call,
     }
 }
 
-static void client_replied(struct client *client, const struct client_event *event,
+static void client_replied(struct client *client, const struct client_reply *event,
                            struct effects *effects)
 {
     struct client_call call;
     if (!client_call_take(client, event->request_id, &call)) return; /* Late, or a second one. */
-    const struct api_reply *reply = event->failed ? NULL : event->reply;
+    const struct api_reply *reply = event->reply;
     bool is_useful = reply != NULL && reply->status >= 200 && reply->status < 500;
     if (is_useful) {
         client_gateway_answered(client);
@@ -385,10 +385,10 @@ void client_step(struct client *client, struct client_event *event, struct effec
         if (client->stage == STAGE_NEW) client_move(client, STAGE_ASKING);
         break;
     case CLIENT_REPLY:
-        client_replied(client, event, effects);
+        client_replied(client, &event->reply, effects);
         break;
-    case CLIENT_CHUNK:
-        client_chunk_read(client, event);
+    case CLIENT_READ:
+        client_chunk_read(client, &event->read);
         break;
     case CLIENT_TICK:
         break;

@@ -50,9 +50,9 @@ struct effect *client_call_make(struct client *client, enum api_kind kind, uint3
                        (kind == API_GET_JOB ? config->wait_ms : 0),
     };
     struct effect *effect = effects_add(effects, EFFECT_REQUEST);
-    effect->request_id = call->id;
-    effect->gateway = call->gateway;
-    effect->request = (struct api_request){
+    effect->request.id = call->id;
+    effect->request.gateway = call->gateway;
+    effect->request.api = (struct api_request){
         .kind = kind,
         .job = config->job,
         .has_owner = true,

@@ -77,12 +77,12 @@ void client_results_drive(struct client *client, struct effects *effects)
     if (query < plan->query_count) {
         if (!client->queries[query].is_ready) return;
         struct effect *effect = client_call_make(client, API_GET_RESULT, query, effects);
-        effect->request.query = plan->queries[query].name;
-        effect->request.number = client->queries[query].next;
+        effect->request.api.query = plan->queries[query].name;
+        effect->request.api.number = client->queries[query].next;
     } else if (client->audit_are_ready && client->audit_next < client->audit_total) {
         struct effect *effect = client_call_make(client, API_GET_RESULT, query, effects);
-        effect->request.query = TEXT_LITERAL(API_AUDIT);
-        effect->request.number = client->audit_next;
+        effect->request.api.query = TEXT_LITERAL(API_AUDIT);
+        effect->request.api.number = client->audit_next;
     }
 }
 
@@ -114,11 +114,11 @@ static void page_take(struct client *client, uint32_t number, const struct resul
     query->total = page->total;
     for (uint32_t i = 0; i < page->batch_count; i++) {
         struct effect *effect = effects_add(effects, EFFECT_RESULT);
-        effect->query = number;
-        effect->number = query->next++;
-        effect->count = page->total;
-        buf_put_text(&effect->bytes, page->batches[i].bytes);
-        if (effect->bytes.failed) effects->failed = true;
+        effect->result.query = number;
+        effect->result.number = query->next++;
+        effect->result.count = page->total;
+        buf_put_text(&effect->result.bytes, page->batches[i].bytes);
+        if (effect->result.bytes.failed) effects->failed = true;
     }
     query->is_complete = query->next == query->total;
     if (page->batch_count == 0 && !query->is_complete) result_not_ready(client, number);
@@ -132,10 +132,10 @@ static void audit_take(struct client *client, const struct result_page *page,
         return;
     }
     struct effect *effect = effects_add(effects, EFFECT_AUDIT);
-    effect->number = client->audit_next++;
-    effect->count = client->audit_total;
-    buf_put_text(&effect->bytes, page->batches[0].bytes);
-    if (effect->bytes.failed) effects->failed = true;
+    effect->audit.number = client->audit_next++;
+    effect->audit.count = client->audit_total;
+    buf_put_text(&effect->audit.bytes, page->batches[0].bytes);
+    if (effect->audit.bytes.failed) effects->failed = true;
 }
 
 void client_result_replied(struct client *client, const struct client_call *call,

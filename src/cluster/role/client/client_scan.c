@@ -225,8 +225,8 @@ static void slots_fill(struct client *client, struct effects *effects)
             .is_again = choice.is_again,
         };
         struct effect *effect = effects_add(effects, EFFECT_READ);
-        effect->scan = choice.scan;
-        effect->number = choice.number;
+        effect->read.scan = choice.scan;
+        effect->read.number = choice.number;
     }
 }
 
@@ -290,18 +290,18 @@ static void chunk_arrived(struct client *client, struct chunk_slot *slot,
     }
 }
 
-void client_chunk_read(struct client *client, struct client_event *event)
+void client_chunk_read(struct client *client, const struct client_read *read)
 {
     if (client->stage == STAGE_LEAVING) return;
-    if (event->error != NULL) {
-        client_leave(client, event->error);
+    if (read->chunk == NULL) {
+        client_leave(client, read->error);
         return;
     }
     for (uint32_t i = 0; i < client->slot_count; i++) {
         struct chunk_slot *slot = &client->slots[i];
-        if (slot->state == SLOT_READING && slot->scan == event->chunk->scan &&
-            slot->number == event->chunk->number) {
-            chunk_arrived(client, slot, event->chunk);
+        if (slot->state == SLOT_READING && slot->scan == read->chunk->scan &&
+            slot->number == read->chunk->number) {
+            chunk_arrived(client, slot, read->chunk);
             return;
         }
     }
@@ -313,11 +313,11 @@ static void slot_send(struct client *client, struct chunk_slot *slot, struct eff
 {
     uint32_t place = (uint32_t)(slot - client->slots);
     struct effect *effect = client_call_make(client, API_PUT_CHUNK, place, effects);
-    effect->request.scan = slot->scan;
-    effect->request.number = slot->number;
-    effect->request.has_checksum = true;
-    effect->request.checksum = client->scans[slot->scan].notes[slot->number].checksum;
-    effect->bytes = slot->body;
+    effect->request.api.scan = slot->scan;
+    effect->request.api.number = slot->number;
+    effect->request.api.has_checksum = true;
+    effect->request.api.checksum = client->scans[slot->scan].notes[slot->number].checksum;
+    effect->request.body = slot->body;
     slot->body = (struct buf){0};
     slot->state = SLOT_FLYING;
     client->flying_count++;
@@ -355,10 +355,10 @@ static void chunk_taken(struct client *client, struct chunk_slot *slot, struct e
     }
     chunk_accept(scan, slot->number);
     struct effect *effect = effects_add(effects, EFFECT_JOURNAL);
-    buf_put_u64(&effect->bytes, slot->scan);
-    buf_put_u64(&effect->bytes, slot->number);
-    buf_put_u64(&effect->bytes, scan->notes[slot->number].checksum);
-    if (effect->bytes.failed) effects->failed = true;
+    buf_put_u64(&effect->journal, slot->scan);
+    buf_put_u64(&effect->journal, slot->number);
+    buf_put_u64(&effect->journal, scan->notes[slot->number].checksum);
+    if (effect->journal.failed) effects->failed = true;
 }
 
 /* Until the next view, but not only: another gateway than the one that refused may have nothing new
@@ -418,9 +418,9 @@ static void ends_send(struct client *client, struct effects *effects)
                       !scan->end_is_flying;
         if (!is_due || !client_pause_over(client, PAUSE_CHUNKS)) continue;
         struct effect *effect = client_call_make(client, API_PUT_END, i, effects);
-        effect->request.scan = i;
-        effect->request.end_count = scan->read_count;
-        effect->request.end_sum = scan->sum;
+        effect->request.api.scan = i;
+        effect->request.api.end_count = scan->read_count;
+        effect->request.api.end_sum = scan->sum;
         scan->end_is_flying = true;
     }
 }

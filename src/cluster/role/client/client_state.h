@@ -190,7 +190,7 @@ void client_pause_end(struct client *client, enum pause_kind kind);
 
 /* ---- client_scan.c ---- */
 
-void client_chunk_read(struct client *client, struct client_event *event);
+void client_chunk_read(struct client *client, const struct client_read *read);
 /* A reply is NULL when the request has failed; that was counted against its gateway already. */
 void client_chunk_replied(struct client *client, const struct client_call *call,
                           const struct api_reply *reply, struct effects *effects);

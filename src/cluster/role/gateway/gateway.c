@@ -44,16 +44,16 @@ static void put_metrics(const struct gateway *gateway, struct buf *body)
 static void reply_page(struct gateway *gateway, uint64_t id, enum api_kind kind)
 {
     struct effect *effect = effects_add(gateway->effects, EFFECT_REPLY);
-    effect->request_id = id;
-    effect->reply.status = 200;
-    effect->reply.content_type = "application/json";
+    effect->reply.request_id = id;
+    effect->reply.api.status = 200;
+    effect->reply.api.content_type = "application/json";
     if (kind == API_HEALTH) {
-        buf_put_string(&effect->bytes, "{\"status\":\"ok\"}\n");
+        buf_put_string(&effect->reply.api.body, "{\"status\":\"ok\"}\n");
     } else {
-        put_metrics(gateway, &effect->bytes);
-        effect->reply.content_type = "text/plain; version=0.0.4";
+        put_metrics(gateway, &effect->reply.api.body);
+        effect->reply.api.content_type = "text/plain; version=0.0.4";
     }
-    if (effect->bytes.failed) gateway->effects->failed = true;
+    if (effect->reply.api.body.failed) gateway->effects->failed = true;
 }
 
 /* ---- requests ---- */
@@ -71,10 +71,10 @@ static bool token_is_right(const struct gateway *gateway, struct text given)
     return difference == 0;
 }
 
-static void take_request(struct gateway *gateway, const struct event *event)
+static void take_request(struct gateway *gateway, const struct event_request *event)
 {
-    const struct api_request *api = event->request;
-    uint64_t id = event->request_id;
+    const struct api_request *api = event->api;
+    uint64_t id = event->id;
     ASSERT((uint32_t)api->kind < GATEWAY_API_KINDS);
     gateway->request_totals[api->kind]++;
     if (!token_is_right(gateway, api->token)) {
@@ -137,7 +137,7 @@ static void take_gone(struct gateway *gateway, uint64_t id)
 
 /* ---- the broker ---- */
 
-static void take_settled(struct gateway *gateway, const struct event *event)
+static void take_settled(struct gateway *gateway, const struct bus_event *event)
 {
     struct gateway_request *request = gateway_request_by_token(gateway, event->token);
     if (request == NULL) return;
@@ -145,7 +145,7 @@ static void take_settled(struct gateway *gateway, const struct event *event)
     if (request->confirmed[index]) return;
     request->confirmed[index] = true;
     request->settled++;
-    if (event->kind == EVENT_CONFIRMED) {
+    if (event->kind == BUS_CONFIRMED) {
         bool all = request->settled == request->token_count;
         if (request->wait == WAIT_CONFIRM && all) gateway_dispatch_confirmed(gateway, request);
     } else if (request->wait == WAIT_STORED) {
@@ -162,13 +162,13 @@ static void take_stored(struct gateway *gateway, const struct message *message)
     if (job != NULL) gateway_dispatch_job_known(gateway, job);
 }
 
-static void take_delivery(struct gateway *gateway, struct event *event)
+static void take_delivery(struct gateway *gateway, struct bus_delivery *delivery)
 {
     struct error err;
     struct message message;
-    struct text bytes = {(const char *)event->bytes.bytes, (uint32_t)event->bytes.size};
+    struct text bytes = {(const char *)delivery->bytes.bytes, (uint32_t)delivery->bytes.size};
     status result = STATUS_CORRUPT;
-    if (event->bytes.size <= UINT32_MAX) {
+    if (delivery->bytes.size <= UINT32_MAX) {
         result = message_decode(bytes, &gateway->scratch, &message, &err);
     } else {
         error_write(&err, STATUS_CORRUPT, "a message of more than 4 GiB");
@@ -182,7 +182,7 @@ static void take_delivery(struct gateway *gateway, struct event *event)
         }
         switch (message.kind) {
         case MESSAGE_STATUS:
-            gateway_dispatch_take_status(gateway, &message, event);
+            gateway_dispatch_take_status(gateway, &message, &delivery->bytes);
             break;
         case MESSAGE_MANIFEST:
             gateway_dispatch_take_manifest(gateway, &message);
@@ -201,7 +201,7 @@ static void take_delivery(struct gateway *gateway, struct event *event)
                         message_name(message.kind), TEXT_ARGS(message.from));
         }
     }
-    effects_add(gateway->effects, EFFECT_ACK)->delivery = event->delivery;
+    effects_add(gateway->effects, EFFECT_ACK)->delivery = delivery->id;
 }
 
 static void refuse_all(struct gateway *gateway, const char *text)
@@ -216,6 +216,33 @@ static void take_disconnected(struct gateway *gateway)
     gateway->connected = false;
     gateway_rounds_abandon(gateway);
     refuse_all(gateway, "the connection to the broker was lost");
+}
+
+static void take_bus(struct gateway *gateway, struct bus_event *event)
+{
+    switch (event->kind) {
+    case BUS_CONNECTED:
+        gateway->connected = true;
+        gateway->blocked = false;
+        break;
+    case BUS_DISCONNECTED:
+        take_disconnected(gateway);
+        break;
+    case BUS_BLOCKED:
+    case BUS_UNBLOCKED:
+        gateway->blocked = event->kind == BUS_BLOCKED;
+        break;
+    case BUS_DELIVERY:
+        take_delivery(gateway, &event->delivery);
+        break;
+    case BUS_CONFIRMED:
+    case BUS_RETURNED:
+        take_settled(gateway, event);
+        break;
+    case BUS_MEASURED:
+        gateway_list_take_measured(gateway, &event->depths);
+        break;
+    }
 }
 
 /* ---- the end ---- */
@@ -242,42 +269,25 @@ void gateway_step(struct gateway *gateway, struct event *event, struct effects *
 {
     gateway->now_ms = event->now_ms;
     gateway->effects = effects;
-    gateway->event_bytes = &event->bytes;
+    gateway->request_body = event->kind == EVENT_REQUEST ? &event->request.body : NULL;
     if (!gateway->is_begun) gateway->begun_ms = event->now_ms;
     gateway->is_begun = true;
     arena_reset(&gateway->scratch);
     switch (event->kind) {
-    case EVENT_CONNECTED:
-        gateway->connected = true;
-        gateway->blocked = false;
-        break;
-    case EVENT_DISCONNECTED:
-        take_disconnected(gateway);
-        break;
-    case EVENT_BLOCKED:
-        gateway->blocked = event->blocked;
-        break;
-    case EVENT_DELIVERY:
-        take_delivery(gateway, event);
-        break;
-    case EVENT_CONFIRMED:
-    case EVENT_RETURNED:
-        take_settled(gateway, event);
+    case EVENT_BUS:
+        take_bus(gateway, &event->bus);
         break;
     case EVENT_REQUEST:
-        take_request(gateway, event);
+        take_request(gateway, &event->request);
         break;
     case EVENT_GONE:
-        take_gone(gateway, event->request_id);
+        take_gone(gateway, event->gone_id);
         break;
     case EVENT_VIEW:
         gateway_membership_take_view(gateway, event->view);
         break;
     case EVENT_HAPPENED:
         gateway_membership_take_events(gateway, event->happened);
-        break;
-    case EVENT_MEASURED:
-        gateway_list_take_measured(gateway, event);
         break;
     case EVENT_TICK:
         gateway_dispatch_tick(gateway);

@@ -42,7 +42,7 @@ struct gateway_config {
     uint32_t client_timeout_ms; /* A job nobody asks for is forgotten after this. */
     uint32_t job_limit;         /* Jobs known at once; the one longest not asked for goes first. */
     uint32_t request_limit;     /* Requests that wait at once; 503 beyond. */
-    bool measures_queues;       /* EFFECT_MEASURE is answered by EVENT_MEASURED. */
+    bool measures_queues;       /* EFFECT_MEASURE is answered by BUS_MEASURED. */
     struct text token;          /* Empty: none needed. */
     uint64_t seed;
 };

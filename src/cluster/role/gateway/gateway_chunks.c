@@ -110,17 +110,17 @@ void gateway_chunk_put(struct gateway *gateway, struct gateway_request *request,
                   .body = api->body},
     };
     struct effect *effect = effects_add(gateway->effects, EFFECT_SEND);
-    effect->work =
+    effect->send.work =
         job_layout_work_queue(job->layout, api->number, gateway->config.work_queue_count);
-    effect->token = request->first_token;
-    struct buf *bytes = gateway->event_bytes;
-    if (bytes->size > 0 && (const char *)bytes->bytes == api->body.bytes) {
-        effect->bytes = buf_take(bytes);
-        message_encode_behind(&message, &effect->bytes);
+    effect->send.token = request->first_token;
+    struct buf *body = gateway->request_body;
+    if (body != NULL && body->size > 0 && (const char *)body->bytes == api->body.bytes) {
+        effect->send.bytes = buf_take(body);
+        message_encode_behind(&message, &effect->send.bytes);
     } else {
-        message_encode(&message, &effect->bytes); /* It had to wait for its job. */
+        message_encode(&message, &effect->send.bytes); /* It had to wait for its job. */
     }
-    if (effect->bytes.failed) gateway->effects->failed = true;
+    if (effect->send.bytes.failed) gateway->effects->failed = true;
 }
 
 void gateway_chunk_confirmed(struct gateway *gateway, struct gateway_request *request)

@@ -152,9 +152,9 @@ static void end_round(struct gateway *gateway, struct gateway_job *job)
 }
 
 void gateway_dispatch_take_status(struct gateway *gateway, const struct message *message,
-                                  struct event *event)
+                                  struct buf *bytes)
 {
-    struct gateway_job *job = gateway_round_take_status(gateway, message, event);
+    struct gateway_job *job = gateway_round_take_status(gateway, message, bytes);
     if (job != NULL) end_round(gateway, job);
 }
 

@@ -108,12 +108,12 @@ static void reply_complete(struct gateway *gateway)
     }
 }
 
-void gateway_list_take_measured(struct gateway *gateway, struct event *event)
+void gateway_list_take_measured(struct gateway *gateway, struct buf *depths)
 {
     struct gateway_membership *membership = &gateway->membership;
     buf_done(&membership->queues);
-    membership->queues = event->bytes;
-    event->bytes = (struct buf){0};
+    membership->queues = *depths;
+    *depths = (struct buf){0};
     membership->is_measured = true;
     membership->measured_ms = gateway->now_ms;
     membership->is_measuring = false;

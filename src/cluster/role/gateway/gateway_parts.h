@@ -140,7 +140,7 @@ void gateway_round_consider(struct gateway *gateway, struct gateway_job *job);
 /* Moves the bytes of the event if they are worth keeping. Returns the job whose round has now been
  * answered by all, or NULL. */
 struct gateway_job *gateway_round_take_status(struct gateway *gateway,
-                                              const struct message *message, struct event *event);
+                                              const struct message *message, struct buf *bytes);
 bool gateway_round_is_late(const struct gateway *gateway, const struct gateway_job *job);
 
 /* What the workers have said in a round. */
@@ -218,7 +218,7 @@ void gateway_timeline_reply(struct gateway *gateway, struct gateway_request *req
 void gateway_list_begin(struct gateway *gateway, struct gateway_request *request);
 void gateway_list_take_jobs(struct gateway *gateway, const struct message *message);
 /* The broker has said how long its queues are. */
-void gateway_list_take_measured(struct gateway *gateway, struct event *event);
+void gateway_list_take_measured(struct gateway *gateway, struct buf *depths);
 /* Those that waited long enough for it. */
 void gateway_list_tick(struct gateway *gateway);
 /* With what has come so far. */
@@ -233,7 +233,7 @@ void gateway_dispatch_begin(struct gateway *gateway, struct gateway_request *req
 void gateway_dispatch_job_known(struct gateway *gateway, struct gateway_job *job);
 void gateway_dispatch_take_manifest(struct gateway *gateway, const struct message *message);
 void gateway_dispatch_take_status(struct gateway *gateway, const struct message *message,
-                                  struct event *event);
+                                  struct buf *bytes);
 /* The broker has confirmed all messages of the request. */
 void gateway_dispatch_confirmed(struct gateway *gateway, struct gateway_request *request);
 /* Ends rounds and requests whose time is over. */

@@ -29,10 +29,10 @@ void gateway_send(struct gateway *gateway, struct text to, const struct message 
 {
     ASSERT(to.size < ROLE_NAME_SIZE);
     struct effect *effect = effects_add(gateway->effects, EFFECT_SEND);
-    memcpy(effect->to, to.bytes, to.size);
-    effect->token = token;
-    message_encode(message, &effect->bytes);
-    if (effect->bytes.failed) gateway->effects->failed = true;
+    memcpy(effect->send.to, to.bytes, to.size);
+    effect->send.token = token;
+    message_encode(message, &effect->send.bytes);
+    if (effect->send.bytes.failed) gateway->effects->failed = true;
 }
 
 struct gateway_request *gateway_request_add(struct gateway *gateway, uint64_t id,
@@ -58,7 +58,7 @@ void gateway_request_revoke(struct gateway *gateway, struct gateway_request *req
 {
     for (uint32_t i = 0; i < request->token_count; i++) {
         if (request->confirmed[i]) continue;
-        effects_add(gateway->effects, EFFECT_REVOKE)->token = request->first_token + i;
+        effects_add(gateway->effects, EFFECT_REVOKE)->revoked_token = request->first_token + i;
     }
     request->token_count = 0;
 }
@@ -149,10 +149,9 @@ void gateway_request_reply(struct gateway *gateway, struct gateway_request *requ
         buf_done(body);
     } else {
         struct effect *effect = effects_add(gateway->effects, EFFECT_REPLY);
-        effect->request_id = request->id;
-        effect->reply.status = status_code;
-        effect->reply.content_type = content_type;
-        effect->bytes = *body;
+        effect->reply = (struct effect_reply){
+            .request_id = request->id,
+            .api = {.status = status_code, .content_type = content_type, .body = *body}};
         *body = (struct buf){0};
     }
     gateway_request_drop(gateway, request);
@@ -172,11 +171,8 @@ static void reply_error(struct gateway *gateway, uint64_t id, uint32_t status_co
     api_reply_error(&reply, status_code, err);
     if (reply.body.failed) gateway->effects->failed = true;
     struct effect *effect = effects_add(gateway->effects, EFFECT_REPLY);
-    effect->request_id = id;
-    effect->bytes = reply.body;
-    reply.body = (struct buf){0};
-    effect->reply = reply;
-    effect->reply.retry_after_ms = retry_ms;
+    reply.retry_after_ms = retry_ms;
+    effect->reply = (struct effect_reply){.request_id = id, .api = reply};
 }
 
 void gateway_reply_refusal(struct gateway *gateway, uint64_t id, uint32_t status_code,

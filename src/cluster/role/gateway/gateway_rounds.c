@@ -249,7 +249,7 @@ bool gateway_round_is_late(const struct gateway *gateway, const struct gateway_j
 /* The message was decoded into the scratch arena: both arenas change places, so nothing is copied.
  */
 static void keep_status(struct gateway *gateway, struct gateway_peer *peer,
-                        const struct message *message, struct event *event)
+                        const struct message *message, struct buf *bytes)
 {
     peer->heard = true;
     peer->from_status = true;
@@ -257,8 +257,8 @@ static void keep_status(struct gateway *gateway, struct gateway_peer *peer,
     peer->manifest = message->manifest;
     peer->status = message->status;
     buf_done(&peer->bytes);
-    peer->bytes = event->bytes;
-    event->bytes = (struct buf){0};
+    peer->bytes = *bytes;
+    *bytes = (struct buf){0};
     struct arena arena = peer->arena;
     peer->arena = gateway->scratch;
     gateway->scratch = arena;
@@ -266,7 +266,7 @@ static void keep_status(struct gateway *gateway, struct gateway_peer *peer,
 }
 
 struct gateway_job *gateway_round_take_status(struct gateway *gateway,
-                                              const struct message *message, struct event *event)
+                                              const struct message *message, struct buf *bytes)
 {
     uint64_t number = message->status.request;
     uint32_t worker = gateway_worker_named(gateway, message->from);
@@ -275,7 +275,7 @@ struct gateway_job *gateway_round_take_status(struct gateway *gateway,
     if (number < gateway->first_number || number >= gateway->next_number) return NULL;
     struct gateway_peer *peer = &job->peers[worker];
     if (peer->heard && number < peer->request) return NULL;
-    keep_status(gateway, peer, message, event);
+    keep_status(gateway, peer, message, bytes);
     if (!job->round.active || number != job->round.number || peer->answered) return NULL;
     peer->answered = true;
     job->round.answered_count++;

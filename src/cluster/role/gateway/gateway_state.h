@@ -267,7 +267,7 @@ struct gateway {
     uint64_t byte_total;
     /* Of the step that is being made. */
     uint64_t now_ms;
-    struct buf *event_bytes; /* What the body of a request may lie in. */
+    struct buf *request_body; /* Of the request that is stepped; NULL: none is. */
     struct effects *effects;
     struct arena scratch;
 };

@@ -44,16 +44,16 @@ void worker_send(struct worker *worker, struct effects *effects, struct text to,
 {
     (void)worker;
     struct effect *effect = effects_add(effects, EFFECT_SEND);
-    (void)snprintf(effect->to, sizeof effect->to, "%.*s", TEXT_ARGS(to));
-    message_encode(message, &effect->bytes);
-    if (effect->bytes.failed) effects->failed = true;
+    (void)snprintf(effect->send.to, sizeof effect->send.to, "%.*s", TEXT_ARGS(to));
+    message_encode(message, &effect->send.bytes);
+    if (effect->send.bytes.failed) effects->failed = true;
 }
 
 static void log_message(const char *job, struct buf *bytes, struct effects *effects)
 {
     struct effect *effect = effects_add(effects, EFFECT_LOG);
-    (void)snprintf(effect->to, sizeof effect->to, "%s", job);
-    effect->bytes = *bytes;
+    (void)snprintf(effect->log.job, sizeof effect->log.job, "%s", job);
+    effect->log.bytes = *bytes;
     *bytes = (struct buf){0};
 }
 
@@ -94,7 +94,7 @@ static struct tombstone *remove_job(struct worker *worker, struct worker_job *jo
     effects_say(effects, SAY_INFO, "event=job-removed job=%s reason=%s", job->id, reasons[reason]);
     worker_history_end(job, reason);
     struct effect *effect = effects_add(effects, EFFECT_LOG_REMOVE);
-    (void)snprintf(effect->to, sizeof effect->to, "%s", job->id);
+    (void)snprintf(effect->removed_job, sizeof effect->removed_job, "%s", job->id);
     for (uint32_t i = 0; i < worker->job_count; i++) {
         if (worker->jobs[i] != job) continue;
         worker->jobs[i] = worker->jobs[--worker->job_count];
@@ -359,39 +359,39 @@ static void receive(struct worker *worker, const struct message *message, struct
     }
 }
 
-static void deliver(struct worker *worker, struct event *event, struct effects *effects)
+static void deliver(struct worker *worker, struct bus_delivery *delivery, struct effects *effects)
 {
-    struct text bytes = {(const char *)event->bytes.bytes, (uint32_t)event->bytes.size};
+    struct text bytes = {(const char *)delivery->bytes.bytes, (uint32_t)delivery->bytes.size};
     struct message message;
     struct error err;
     if (message_decode(bytes, &worker->arena, &message, &err) == STATUS_OK) {
-        receive(worker, &message, &event->bytes, message_item(bytes), effects);
+        receive(worker, &message, &delivery->bytes, message_item(bytes), effects);
     } else {
         effects_say(effects, SAY_WARN, "event=message-ignored queue=inbox reason=\"%s\"", err.text);
     }
-    effects_add(effects, EFFECT_ACK)->delivery = event->delivery;
+    effects_add(effects, EFFECT_ACK)->delivery = delivery->id;
 }
 
 /* ---- starting ---- */
 
-static void replay(struct worker *worker, struct event *event, struct effects *effects)
+static void replay(struct worker *worker, struct event_record *record, struct effects *effects)
 {
-    struct text bytes = {(const char *)event->bytes.bytes, (uint32_t)event->bytes.size};
+    struct text bytes = {(const char *)record->bytes.bytes, (uint32_t)record->bytes.size};
     struct message message;
     struct error err;
     worker->replaying = true;
     status result = message_decode(bytes, &worker->arena, &message, &err);
-    if (result == STATUS_OK && !text_equal(message.job, text_of(event->job))) {
+    if (result == STATUS_OK && !text_equal(message.job, text_of(record->job))) {
         result = error_set(&err, STATUS_CORRUPT, "a record is of another job");
     }
-    struct worker_job *job = worker_find(worker, text_of(event->job));
+    struct worker_job *job = worker_find(worker, text_of(record->job));
     if (result == STATUS_OK && job == NULL) {
         result = message.kind == MESSAGE_MANIFEST
                      ? make_job(worker, &message, &job, &err)
                      : error_set(&err, STATUS_CORRUPT, "the log does not begin with a manifest");
         if (result == STATUS_OK) {
             job->logged = true;
-            worker_history_begun(job, event->age_ms);
+            worker_history_begun(job, record->age_ms);
         }
     } else if (result == STATUS_OK && is_poison(worker, message_item(bytes))) {
         fail_poison(worker, job, effects);
@@ -400,19 +400,19 @@ static void replay(struct worker *worker, struct event *event, struct effects *e
         if (apply(job, &message, effects)) worker_job_advance(job, effects);
     }
     if (result == STATUS_OK) return;
-    effects_say(effects, SAY_WARN, "event=record-ignored job=%s reason=\"%s\"", event->job,
+    effects_say(effects, SAY_WARN, "event=record-ignored job=%s reason=\"%s\"", record->job,
                 err.text);
     if (job != NULL) return;
     /* Nothing in that log can be used. */
     struct effect *effect = effects_add(effects, EFFECT_LOG_REMOVE);
-    (void)snprintf(effect->to, sizeof effect->to, "%s", event->job);
+    (void)snprintf(effect->removed_job, sizeof effect->removed_job, "%s", record->job);
 }
 
-static void suspect(struct worker *worker, const struct event *event)
+static void suspect(struct worker *worker, const struct event_intent *intent)
 {
     if (worker->suspect_count == WORKER_SUSPECTS) return;
     worker->suspects[worker->suspect_count++] =
-        (struct suspect){.item = event->item, .starts = event->count};
+        (struct suspect){.item = intent->item, .starts = intent->starts};
 }
 
 static void consider_work(struct worker *worker, struct effects *effects)
@@ -421,7 +421,7 @@ static void consider_work(struct worker *worker, struct effects *effects)
                   !worker->stopping && worker->now_ms >= worker->paused_until_ms;
     if (wanted == worker->working) return;
     worker->working = wanted;
-    effects_add(effects, EFFECT_WORK)->yes = wanted;
+    effects_add(effects, EFFECT_WORK)->takes_work = wanted;
 }
 
 /* ---- time ---- */
@@ -468,10 +468,42 @@ static void tick(struct worker *worker, struct effects *effects)
     }
 }
 
-static void log_failed(struct worker *worker, const struct event *event, struct effects *effects)
+static void log_failed(struct worker *worker, const struct event_log_failed *failed,
+                       struct effects *effects)
 {
-    struct worker_job *job = worker_find(worker, text_of(event->job));
-    if (job != NULL) worker_job_fail(job, event->error, effects);
+    struct worker_job *job = worker_find(worker, text_of(failed->job));
+    if (job != NULL) worker_job_fail(job, failed->error, effects);
+}
+
+static void hear(struct worker *worker, struct bus_event *event, struct effects *effects)
+{
+    switch (event->kind) {
+    case BUS_CONNECTED:
+        worker->connected = true;
+        worker->blocked = false;
+        worker->working = false;
+        return;
+    case BUS_DISCONNECTED:
+        disconnected(worker);
+        return;
+    case BUS_DELIVERY:
+        if (event->delivery.from_work) {
+            worker_take(worker, &event->delivery, effects);
+        } else {
+            deliver(worker, &event->delivery, effects);
+        }
+        return;
+    case BUS_CONFIRMED:
+    case BUS_RETURNED: /* Gone with its queue: that is repaired like any other loss. */
+        worker_confirmed(worker, event->token, effects);
+        return;
+    case BUS_BLOCKED:
+    case BUS_UNBLOCKED:
+        worker->blocked = event->kind == BUS_BLOCKED;
+        return;
+    case BUS_MEASURED:
+        ASSERT(false); /* A worker asks for no measurement. */
+    }
 }
 
 void worker_step(struct worker *worker, struct event *event, struct effects *effects)
@@ -480,10 +512,10 @@ void worker_step(struct worker *worker, struct event *event, struct effects *eff
     arena_reset(&worker->arena);
     switch (event->kind) {
     case EVENT_RECORD:
-        replay(worker, event, effects);
+        replay(worker, &event->record, effects);
         return;
     case EVENT_INTENT:
-        suspect(worker, event);
+        suspect(worker, &event->intent);
         return;
     case EVENT_STARTED:
         worker->replaying = false;
@@ -494,30 +526,15 @@ void worker_step(struct worker *worker, struct event *event, struct effects *eff
             worker_job_advance(worker->jobs[i], effects);
         }
         break;
-    case EVENT_CONNECTED:
-        worker->connected = true;
-        worker->blocked = false;
-        worker->working = false;
-        break;
-    case EVENT_DISCONNECTED:
-        disconnected(worker);
-        break;
-    case EVENT_DELIVERY:
-        if (event->from_work) {
-            worker_take(worker, event, effects);
-        } else {
-            deliver(worker, event, effects);
-        }
-        break;
-    case EVENT_CONFIRMED:
-    case EVENT_RETURNED: /* Gone with its queue: that is repaired like any other loss. */
-        worker_confirmed(worker, event->token, effects);
+    case EVENT_BUS:
+        hear(worker, &event->bus, effects);
         break;
     case EVENT_MAPPED:
-        worker_mapped(worker, event, effects);
+        worker_mapped(worker, event->task, effects);
+        event->task = NULL; /* Moved. */
         break;
     case EVENT_LOG_FAILED:
-        log_failed(worker, event, effects);
+        log_failed(worker, &event->log_failed, effects);
         break;
     case EVENT_TICK:
         tick(worker, effects);
@@ -526,14 +543,10 @@ void worker_step(struct worker *worker, struct event *event, struct effects *eff
         worker->stopping = true;
         worker_start_maps(worker, effects);
         break;
-    case EVENT_BLOCKED:
-        worker->blocked = event->blocked;
-        break;
     case EVENT_REQUEST:
     case EVENT_GONE:
     case EVENT_VIEW:
     case EVENT_HAPPENED:
-    case EVENT_MEASURED:
         ASSERT(false);
     }
     consider_work(worker, effects);

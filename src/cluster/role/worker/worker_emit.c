@@ -298,8 +298,8 @@ static void send_output(struct worker_job *job, const struct owned_shard *owned,
     struct error err;
     if (output_buffer_get(&owned->emission.messages, place, &bytes, &err) == STATUS_OK) {
         struct effect *effect = effects_add(effects, EFFECT_SEND);
-        (void)snprintf(effect->to, sizeof effect->to, "%.*s", TEXT_ARGS(to));
-        effect->bytes = bytes;
+        (void)snprintf(effect->send.to, sizeof effect->send.to, "%.*s", TEXT_ARGS(to));
+        effect->send.bytes = bytes;
     } else {
         buf_done(&bytes);
         worker_job_fail_fold(job, owned->fold, &err, effects);

@@ -70,13 +70,13 @@ static void forward_barrier(struct worker *worker, struct in_flight *in_flight,
                             struct effects *effects)
 {
     struct effect *effect = effects_add(effects, EFFECT_SEND);
-    (void)snprintf(effect->to, sizeof effect->to, "%s", in_flight->asker);
-    effect->bytes = in_flight->barrier;
+    (void)snprintf(effect->send.to, sizeof effect->send.to, "%s", in_flight->asker);
+    effect->send.bytes = in_flight->barrier;
     in_flight->barrier = (struct buf){0};
     in_flight->started = true;
     in_flight->mapped = true;
     in_flight->unconfirmed = 1;
-    effect->token = token_for(worker, in_flight->id, effects);
+    effect->send.token = token_for(worker, in_flight->id, effects);
 }
 
 /* Acknowledges what is done, passes on the barriers whose turn it is, and exits when asked to. */
@@ -148,7 +148,7 @@ static void pause_work(struct worker *worker, struct effects *effects)
     worker->paused_until_ms = worker->now_ms + worker->config.pause_ms;
     if (!worker->working) return;
     worker->working = false;
-    effects_add(effects, EFFECT_WORK)->yes = false;
+    effects_add(effects, EFFECT_WORK)->takes_work = false;
 }
 
 static void take_barrier(struct worker *worker, const struct message *message, uint64_t delivery,
@@ -243,7 +243,7 @@ static bool is_in_flight(struct worker *worker, const struct worker_job *job,
     return false;
 }
 
-static void take_chunk(struct worker *worker, struct event *event, struct worker_job *job,
+static void take_chunk(struct worker *worker, struct bus_delivery *delivery, struct worker_job *job,
                        const struct message *message, uint64_t item, struct effects *effects)
 {
     const struct message_chunk *chunk = &message->chunk;
@@ -261,14 +261,14 @@ static void take_chunk(struct worker *worker, struct event *event, struct worker
         .number = chunk->number,
         .checksum = chunk->checksum,
         .item = item,
-        .message = event->bytes,
+        .message = delivery->bytes,
         .body = chunk->body,
     };
-    event->bytes = (struct buf){0};
+    delivery->bytes = (struct buf){0};
     *in_flight = (struct in_flight){
         .kind = IN_FLIGHT_CHUNK,
         .id = in_flight->id,
-        .delivery = event->delivery,
+        .delivery = delivery->id,
         .task = task,
         .job = map_job_keep(&job->map),
         .scan = chunk->scan,
@@ -278,24 +278,24 @@ static void take_chunk(struct worker *worker, struct event *event, struct worker
     };
 }
 
-void worker_take(struct worker *worker, struct event *event, struct effects *effects)
+void worker_take(struct worker *worker, struct bus_delivery *delivery, struct effects *effects)
 {
-    struct text bytes = {(const char *)event->bytes.bytes, (uint32_t)event->bytes.size};
+    struct text bytes = {(const char *)delivery->bytes.bytes, (uint32_t)delivery->bytes.size};
     struct message message;
     struct error err;
     if (message_decode(bytes, &worker->arena, &message, &err) != STATUS_OK) {
         effects_say(effects, SAY_WARN, "event=message-ignored queue=work reason=\"%s\"", err.text);
-        acknowledge(event->delivery, effects);
+        acknowledge(delivery->id, effects);
         return;
     }
     struct worker_job *job = worker_find(worker, message.job);
     if (message.kind == MESSAGE_BARRIER) {
-        take_barrier(worker, &message, event->delivery, effects);
+        take_barrier(worker, &message, delivery->id, effects);
     } else if (message.kind != MESSAGE_CHUNK ||
                !accepts_chunk(worker, job, &message, message_item(bytes), effects)) {
-        acknowledge(event->delivery, effects);
-    } else if (!is_in_flight(worker, job, &message.chunk, event->delivery, effects)) {
-        take_chunk(worker, event, job, &message, message_item(bytes), effects);
+        acknowledge(delivery->id, effects);
+    } else if (!is_in_flight(worker, job, &message.chunk, delivery->id, effects)) {
+        take_chunk(worker, delivery, job, &message, message_item(bytes), effects);
     }
     worker_start_maps(worker, effects);
 }
@@ -322,21 +322,19 @@ static void send_outputs(struct worker *worker, struct in_flight *in_flight, str
             worker_receive(worker, job, bytes, effects);
         } else {
             struct effect *effect = effects_add(effects, EFFECT_SEND);
-            (void)snprintf(effect->to, sizeof effect->to, "%.*s",
+            (void)snprintf(effect->send.to, sizeof effect->send.to, "%.*s",
                            TEXT_ARGS(manifest->workers[i].name));
-            effect->bytes = *bytes;
+            effect->send.bytes = *bytes;
             *bytes = (struct buf){0};
-            effect->token = token_for(worker, in_flight->id, effects);
+            effect->send.token = token_for(worker, in_flight->id, effects);
             in_flight->unconfirmed++;
         }
     }
 }
 
-void worker_mapped(struct worker *worker, struct event *event, struct effects *effects)
+void worker_mapped(struct worker *worker, struct map_task *task, struct effects *effects)
 {
-    struct map_task *task = event->task;
     struct in_flight *in_flight = in_flight_find(worker, task->id);
-    event->task = NULL;
     if (in_flight != NULL) {
         struct worker_job *job = (struct worker_job *)task->job;
         in_flight->mapped = true;

@@ -59,9 +59,9 @@ static void send_barriers(struct worker *worker, struct worker_job *job, struct 
         message.barrier = (struct message_barrier){
             .scan = stream->source, .queue = queue, .attempt = attempt->id};
         struct effect *effect = effects_add(effects, EFFECT_SEND);
-        effect->work = queue;
-        message_encode(&message, &effect->bytes);
-        if (effect->bytes.failed) effects->failed = true;
+        effect->send.work = queue;
+        message_encode(&message, &effect->send.bytes);
+        if (effect->send.bytes.failed) effects->failed = true;
     }
 }
 

@@ -264,8 +264,8 @@ void worker_job_fetch(struct worker_job *job, struct text from, const struct mes
 
 /* ---- worker_map.c ---- */
 
-void worker_take(struct worker *worker, struct event *event, struct effects *effects);
-void worker_mapped(struct worker *worker, struct event *event, struct effects *effects);
+void worker_take(struct worker *worker, struct bus_delivery *delivery, struct effects *effects);
+void worker_mapped(struct worker *worker, struct map_task *task, struct effects *effects);
 void worker_confirmed(struct worker *worker, uint64_t token, struct effects *effects);
 void worker_start_maps(struct worker *worker, struct effects *effects);
 void in_flight_done(struct in_flight *in_flight);

@@ -102,16 +102,16 @@ void rules_hands_done(struct rule_hands *hands)
 
 /* ---- hands ---- */
 
-static void take_delivery(struct sim_node *node, const struct event *event)
+static void take_delivery(struct sim_node *node, const struct bus_delivery *delivery)
 {
     struct cluster *cluster = node->cluster;
-    struct text bytes = {(const char *)event->bytes.bytes, (uint32_t)event->bytes.size};
+    struct text bytes = {(const char *)delivery->bytes.bytes, (uint32_t)delivery->bytes.size};
     struct message message;
     struct error err;
     arena_reset(&cluster->scratch);
     if (message_decode(bytes, &cluster->scratch, &message, &err) != STATUS_OK) return;
     if (message.kind != MESSAGE_CHUNK) return;
-    struct rule_chunk chunk = {.id = event->delivery,
+    struct rule_chunk chunk = {.id = delivery->id,
                                .job = job_hash(message.job),
                                .manifest = message.manifest,
                                .scan = message.chunk.scan,
@@ -125,22 +125,14 @@ void rules_event(struct sim_node *node, const struct event *event)
     struct rule_hands *hands = &node->hands;
     hands->has_acknowledged = false;
     hands->step++;
-    switch (event->kind) {
-    case EVENT_DELIVERY:
-        if (event->from_work) take_delivery(node, event);
-        break;
-    case EVENT_DISCONNECTED: /* All are given to somebody again. */
-        buf_reset(&hands->deliveries);
-        break;
-    case EVENT_CONFIRMED:
-    case EVENT_RETURNED:
-        (void)list_take(&hands->tokens, event->token, &ignored); /* Not all are of chunks. */
-        break;
-    case EVENT_MAPPED:
+    if (event->kind == EVENT_MAPPED) {
         (void)list_take(&hands->tasks, event->task->id, &ignored); /* It is one of them. */
-        break;
-    default:
-        break;
+    } else if (event_is_bus(event, BUS_DELIVERY)) {
+        if (event->bus.delivery.from_work) take_delivery(node, &event->bus.delivery);
+    } else if (event_is_bus(event, BUS_DISCONNECTED)) {
+        buf_reset(&hands->deliveries); /* The broker delivers all of them again, to any worker. */
+    } else if (event_is_bus(event, BUS_CONFIRMED) || event_is_bus(event, BUS_RETURNED)) {
+        (void)list_take(&hands->tokens, event->bus.token, &ignored); /* Not all are of chunks. */
     }
 }
 

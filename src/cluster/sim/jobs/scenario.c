@@ -66,7 +66,7 @@ void scenario_put_audit(const struct audit *audit, struct buf *out)
     }
 }
 
-status scenario_put_rows(const struct scenario *scenario, uint32_t query, struct buf *bytes,
+status scenario_put_rows(const struct scenario *scenario, uint32_t query, const struct buf *bytes,
                          struct arena *arena, struct buf *out, struct error *err)
 {
     const struct plan_query *asked = &scenario->plan->queries[query];

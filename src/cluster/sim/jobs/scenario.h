@@ -62,7 +62,7 @@ void scenarios_destroy(struct scenarios *scenarios);
 void scenario_put_audit(const struct audit *audit, struct buf *out);
 /* Adds the rows of a batch, as the cluster encodes those of the query's result, to CSV. */
 MUST_USE status scenario_put_rows(const struct scenario *scenario, uint32_t query,
-                                  struct buf *bytes, struct arena *arena, struct buf *out,
+                                  const struct buf *bytes, struct arena *arena, struct buf *out,
                                   struct error *err);
 /* Checks that the counters balances and writes its audit. */
 MUST_USE status scenario_check_counters(const struct scenario *scenario,

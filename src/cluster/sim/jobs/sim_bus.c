@@ -337,16 +337,16 @@ static void acknowledge_timer(void *context, uint64_t incarnation)
 
 static void deliver(struct sim_bus *bus, struct broker_action *action)
 {
-    struct bus_event event = {.kind = BUS_DELIVERY, .queue = BUS_INBOX, .bytes = action->bytes};
+    struct bus_event event = {.kind = BUS_DELIVERY, .delivery = {.bytes = action->bytes}};
     for (uint32_t i = 0; i < bus->net->work_count; i++) {
         char name[BROKER_QUEUE_NAME_SIZE];
         work_name(i, name);
         if (strcmp(name, action->queue) == 0) {
-            event.queue = BUS_WORK;
-            event.work = i;
+            event.delivery.from_work = true;
+            event.delivery.work = i;
         }
     }
-    event.delivery = inbox_deliver(bus->inbox, 0, action->tag);
+    event.delivery.id = inbox_deliver(bus->inbox, 0, action->tag);
     bus->event(bus->context, &event);
 }
 

@@ -50,7 +50,7 @@ static void read_timer(void *context, uint64_t packed)
         buf_put(&chunk.body, table->chunks[number].body.bytes, table->chunks[number].body.size);
         chunk.checksum = table->chunks[number].checksum;
     }
-    struct client_event event = {.kind = CLIENT_CHUNK, .chunk = &chunk};
+    struct client_event event = {.kind = CLIENT_READ, .read = {.chunk = &chunk}};
     step(client, &event);
     buf_done(&chunk.body);
 }
@@ -88,11 +88,11 @@ void sim_client_sent(struct cluster *cluster, const struct message *message)
     }
 }
 
-static void make_request(struct sim_client *client, struct effect *effect)
+static void make_request(struct sim_client *client, const struct effect_request *effect)
 {
     struct cluster *cluster = client->cluster;
-    struct api_request request = effect->request;
-    request.body = (struct text){(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
+    struct api_request request = effect->api;
+    request.body = (struct text){(const char *)effect->body.bytes, (uint32_t)effect->body.size};
     if (request.kind == API_DELETE_JOB) client->is_leaving = true;
     uint32_t gateway = effect->gateway;
     if (cluster->settings.spread) {
@@ -102,12 +102,12 @@ static void make_request(struct sim_client *client, struct effect *effect)
         world_fail(&cluster->world, "client %u asks gateway %u", client->number, gateway);
         return;
     }
-    sim_http_request(cluster, client->number, gateway, effect->request_id, &request);
+    sim_http_request(cluster, client->number, gateway, effect->id, &request);
 }
 
-static void keep_journal(struct sim_client *client, const struct effect *effect)
+static void keep_journal(struct sim_client *client, const struct buf *journal)
 {
-    struct buf_reader reader = {.bytes = effect->bytes.bytes, .size = effect->bytes.size};
+    struct buf_reader reader = {.bytes = journal->bytes, .size = journal->size};
     while (buf_left(&reader) >= CLIENT_JOURNAL_RECORD) {
         struct client_sent_chunk chunk = {0};
         chunk.scan = (uint32_t)buf_get_u64(&reader);
@@ -120,42 +120,42 @@ static void keep_journal(struct sim_client *client, const struct effect *effect)
     }
 }
 
-static void keep_rows(struct sim_client *client, struct effect *effect)
+static void keep_rows(struct sim_client *client, const struct effect_result *result)
 {
     struct world *world = &client->cluster->world;
-    if (effect->query >= client->scenario->plan->query_count) {
+    if (result->query >= client->scenario->plan->query_count) {
         world_fail(world, "client %u: an answer to a question not asked", client->number);
         return;
     }
-    struct sim_answer *answer = &client->answers[effect->query];
-    if (effect->number != answer->next || (answer->next > 0 && effect->count != answer->total)) {
+    struct sim_answer *answer = &client->answers[result->query];
+    if (result->number != answer->next || (answer->next > 0 && result->count != answer->total)) {
         world_fail(world, "client %u: batch %llu of %llu came where %llu of %llu was due",
-                   client->number, (unsigned long long)effect->number,
-                   (unsigned long long)effect->count, (unsigned long long)answer->next,
+                   client->number, (unsigned long long)result->number,
+                   (unsigned long long)result->count, (unsigned long long)answer->next,
                    (unsigned long long)answer->total);
         return;
     }
     answer->next++;
-    answer->total = effect->count;
-    exchange_count_add_answer(&client->counters.taken[effect->query], effect->number,
-                              &effect->bytes);
+    answer->total = result->count;
+    exchange_count_add_answer(&client->counters.taken[result->query], result->number,
+                              &result->bytes);
     struct arena arena = {0};
     struct error err;
-    if (scenario_put_rows(client->scenario, effect->query, &effect->bytes, &arena, &answer->rows,
+    if (scenario_put_rows(client->scenario, result->query, &result->bytes, &arena, &answer->rows,
                           &err) != STATUS_OK) {
         world_fail(world, "client %u: rows can't be read: %s", client->number, err.text);
     }
     arena_done(&arena);
 }
 
-static void keep_audit(struct sim_client *client, struct effect *effect)
+static void keep_audit(struct sim_client *client, const struct effect_audit *audit)
 {
     struct world *world = &client->cluster->world;
-    struct text bytes = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
+    struct text bytes = {(const char *)audit->bytes.bytes, (uint32_t)audit->bytes.size};
     struct error err;
-    if (effect->number != client->audit_next++) {
+    if (audit->number != client->audit_next++) {
         world_fail(world, "client %u: part %llu of the audit came out of order", client->number,
-                   (unsigned long long)effect->number);
+                   (unsigned long long)audit->number);
     } else if (counters_add(&client->counters, client->scenario->plan, bytes, &err) != STATUS_OK) {
         world_fail(world, "client %u: audit can't be read: %s", client->number, err.text);
     }
@@ -170,19 +170,19 @@ static void end_process(struct sim_client *client)
     sim_http_client_died(client->cluster, client->number);
 }
 
-static void finish(struct sim_client *client, const struct effect *effect)
+static void finish(struct sim_client *client, const struct error *outcome)
 {
     struct world *world = &client->cluster->world;
-    if (client->is_reused && effect->error->code == STATUS_USAGE) {
+    if (client->is_reused && outcome->code == STATUS_USAGE) {
         /* The job that had the name is still known somewhere; it can't be for ever. */
-        world_trace(world, "client %u: is refused: %s", client->number, effect->error->text);
+        world_trace(world, "client %u: is refused: %s", client->number, outcome->text);
         end_process(client);
         world_after(world, world_between(world, 5, 150), restart_timer, client,
                     client->incarnation);
         return;
     }
     client->has_ended = true;
-    client->outcome = *effect->error;
+    client->outcome = *outcome;
     client->ended_ms = world->now_ms;
     world_trace(world, "client %u: has ended: %s", client->number,
                 client->outcome.code == STATUS_OK ? "well" : client->outcome.text);
@@ -195,20 +195,20 @@ static void carry_out(struct sim_client *client, struct effect *effect)
     struct world *world = &client->cluster->world;
     switch (effect->kind) {
     case EFFECT_REQUEST:
-        make_request(client, effect);
+        make_request(client, &effect->request);
         break;
     case EFFECT_READ:
         world_after(world, world_between(world, 0, READ_MS), read_timer, client,
-                    read_pack(client, effect->scan, effect->number));
+                    read_pack(client, effect->read.scan, effect->read.number));
         break;
     case EFFECT_JOURNAL:
-        keep_journal(client, effect);
+        keep_journal(client, &effect->journal);
         break;
     case EFFECT_RESULT:
-        keep_rows(client, effect);
+        keep_rows(client, &effect->result);
         break;
     case EFFECT_AUDIT:
-        keep_audit(client, effect);
+        keep_audit(client, &effect->audit);
         break;
     case EFFECT_PROGRESS:
         world_trace(world, "client %u: %s sent %llu applied %llu", client->number,
@@ -216,11 +216,11 @@ static void carry_out(struct sim_client *client, struct effect *effect)
                     (unsigned long long)effect->progress.applied_chunks);
         break;
     case EFFECT_DONE:
-        finish(client, effect);
+        finish(client, effect->outcome);
         break;
     case EFFECT_SAY:
-        world_trace(world, "client %u: says %.*s", client->number, (int)effect->bytes.size,
-                    (const char *)effect->bytes.bytes);
+        world_trace(world, "client %u: says %.*s", client->number, (int)effect->say.line.size,
+                    (const char *)effect->say.line.bytes);
         break;
     default:
         world_fail(world, "client %u: effect %d is none of a client's", client->number,
@@ -250,8 +250,8 @@ static void step(struct sim_client *client, struct client_event *event)
 void sim_client_reply(struct sim_client *client, uint64_t request_id, struct api_reply *reply)
 {
     if (!client->is_up) return;
-    struct client_event event = {
-        .kind = CLIENT_REPLY, .request_id = request_id, .failed = reply == NULL, .reply = reply};
+    struct client_event event = {.kind = CLIENT_REPLY,
+                                 .reply = {.request_id = request_id, .reply = reply}};
     step(client, &event);
 }
 

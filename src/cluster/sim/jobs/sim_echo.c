@@ -12,7 +12,7 @@ static const struct sim_client *client_of(const struct cluster *cluster)
     return &cluster->clients[cluster->settings.client_count - 1];
 }
 
-void sim_echo_keep(struct sim_node *node, const struct effect *effect,
+void sim_echo_keep(struct sim_node *node, const struct effect_send *sent,
                    const struct message *message)
 {
     struct cluster *cluster = node->cluster;
@@ -26,9 +26,9 @@ void sim_echo_keep(struct sim_node *node, const struct effect *effect,
     struct sim_echo *echo = &echoes->kept[echoes->kept_count++ % SIM_ECHOES];
     buf_done(&echo->bytes);
     *echo = (struct sim_echo){
-        .work = effect->work, .sender = node->number, .submission = client->submission};
-    memcpy(echo->to, effect->to, sizeof echo->to);
-    buf_put(&echo->bytes, effect->bytes.bytes, effect->bytes.size);
+        .work = sent->work, .sender = node->number, .submission = client->submission};
+    memcpy(echo->to, sent->to, sizeof echo->to);
+    buf_put(&echo->bytes, sent->bytes.bytes, sent->bytes.size);
     if (echo->bytes.failed) world_fail(&cluster->world, "out of memory");
 }
 

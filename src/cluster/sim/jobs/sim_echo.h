@@ -34,7 +34,7 @@ struct sim_echoes {
 };
 
 /* Copies what is sent for the client that uses a name again, if the settings say so. */
-void sim_echo_keep(struct sim_node *node, const struct effect *effect,
+void sim_echo_keep(struct sim_node *node, const struct effect_send *sent,
                    const struct message *message);
 void sim_echo_begin(struct cluster *cluster);
 void sim_echo_done(struct cluster *cluster);

@@ -166,7 +166,7 @@ static void arrive_timer(void *context, uint64_t id)
                    TEXT_ARGS(call->line.target), err.text);
         return;
     }
-    struct sim_event event = {.event = {.kind = EVENT_REQUEST, .request_id = id}};
+    struct event event = {.kind = EVENT_REQUEST, .request = {.id = id}};
     sim_node_push(gateway, &event);
 }
 
@@ -258,7 +258,7 @@ void sim_http_client_died(struct cluster *cluster, uint32_t client)
         struct sim_call *next = call->next;
         if (call->client == client) {
             if (call->state == CALL_THERE) {
-                struct sim_event event = {.event = {.kind = EVENT_GONE, .request_id = call->id}};
+                struct event event = {.kind = EVENT_GONE, .gone_id = call->id};
                 sim_node_push(&cluster->nodes[call->gateway], &event);
             }
             call_free(cluster, call);

@@ -29,18 +29,17 @@ static void turn_soon(struct sim_node *node);
 
 /* ---- events that wait ---- */
 
-static void sim_event_done(struct sim_event *event)
+static void waiting_event_done(struct event *event)
 {
-    buf_done(&event->event.bytes);
-    map_task_destroy(event->event.task);
-    event->event.task = NULL;
+    if (event->kind == EVENT_MAPPED) map_task_destroy(event->task);
+    event_done(event);
 }
 
 static bool events_reserve(struct sim_node *node)
 {
     if (node->event_count < node->event_capacity) return true;
     uint32_t capacity = node->event_capacity == 0 ? FIRST_EVENTS : node->event_capacity * 2;
-    struct sim_event *events = memory_alloc(NULL, capacity * sizeof *events);
+    struct event *events = memory_alloc(NULL, capacity * sizeof *events);
     if (events == NULL) return false;
     for (uint32_t i = 0; i < node->event_count; i++) {
         events[i] = node->events[(node->event_first + i) % node->event_capacity];
@@ -52,10 +51,10 @@ static bool events_reserve(struct sim_node *node)
     return true;
 }
 
-void sim_node_push(struct sim_node *node, struct sim_event *event)
+void sim_node_push(struct sim_node *node, struct event *event)
 {
     if (!node->is_up || !events_reserve(node)) {
-        sim_event_done(event);
+        waiting_event_done(event);
         if (node->is_up) world_fail(&node->cluster->world, "out of memory");
         return;
     }
@@ -64,7 +63,7 @@ void sim_node_push(struct sim_node *node, struct sim_event *event)
     turn_soon(node);
 }
 
-static bool events_take(struct sim_node *node, struct sim_event *out)
+static bool events_take(struct sim_node *node, struct event *out)
 {
     if (node->event_count == 0) return false;
     *out = node->events[node->event_first];
@@ -77,26 +76,14 @@ static bool events_have_tick(const struct sim_node *node)
 {
     for (uint32_t i = 0; i < node->event_count; i++) {
         uint32_t place = (node->event_first + i) % node->event_capacity;
-        if (node->events[place].event.kind == EVENT_TICK) return true;
+        if (node->events[place].kind == EVENT_TICK) return true;
     }
     return false;
 }
 
 static void bus_event(void *context, struct bus_event *event)
 {
-    static const enum event_kind kinds[] = {
-        [BUS_CONNECTED] = EVENT_CONNECTED, [BUS_DISCONNECTED] = EVENT_DISCONNECTED,
-        [BUS_DELIVERY] = EVENT_DELIVERY,   [BUS_CONFIRMED] = EVENT_CONFIRMED,
-        [BUS_RETURNED] = EVENT_RETURNED,   [BUS_BLOCKED] = EVENT_BLOCKED,
-        [BUS_UNBLOCKED] = EVENT_BLOCKED,
-    };
-    struct sim_event pushed = {.event = {.kind = kinds[event->kind],
-                                         .token = event->token,
-                                         .delivery = event->delivery,
-                                         .from_work = event->queue == BUS_WORK,
-                                         .work = event->work,
-                                         .blocked = event->kind == BUS_BLOCKED,
-                                         .bytes = event->bytes}};
+    struct event pushed = {.kind = EVENT_BUS, .bus = *event};
     sim_node_push(context, &pushed);
 }
 
@@ -119,7 +106,7 @@ static void map_timer(void *context, uint64_t number)
     node->maps_running[i] = node->maps_running[--node->map_count];
     mapper_run(node->mapper, task);
     sim_disk_release(&node->disk, task->item);
-    struct sim_event event = {.event = {.kind = EVENT_MAPPED, .task = task}};
+    struct event event = {.kind = EVENT_MAPPED, .task = task};
     sim_node_push(node, &event);
 }
 
@@ -162,51 +149,49 @@ static void map_begin(struct sim_node *node, struct map_task *task)
 
 /* Whatever is sent can be read, and keeps to the rules; and how often somebody asks for what is
  * missing is counted. */
-static void look_at(struct sim_node *node, const struct effect *effect)
+static void look_at(struct sim_node *node, const struct effect_send *sent)
 {
     struct cluster *cluster = node->cluster;
     struct message message;
     struct error err;
-    struct text bytes = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
+    struct text bytes = {(const char *)sent->bytes.bytes, (uint32_t)sent->bytes.size};
     arena_reset(&cluster->scratch);
     if (message_decode(bytes, &cluster->scratch, &message, &err) != STATUS_OK) {
         world_fail(&cluster->world, "%s sends what nobody can read: %s", node->name, err.text);
         return;
     }
-    rules_send(node, &message, effect->token);
-    sim_echo_keep(node, effect, &message);
+    rules_send(node, &message, sent->token);
+    sim_echo_keep(node, sent, &message);
     bool is_repair = message.kind == MESSAGE_BARRIER || message.kind == MESSAGE_ASK;
     if (is_repair) cluster->report.repair_count++;
     if (message.kind == MESSAGE_CHUNK) sim_client_sent(cluster, &message);
     world_trace(&cluster->world, "%s: sends %s to %s%s", node->name, message_name(message.kind),
-                effect->to[0] == '\0' ? "work" : effect->to,
-                effect->token != 0 ? " and waits" : "");
+                sent->to[0] == '\0' ? "work" : sent->to, sent->token != 0 ? " and waits" : "");
 }
 
-static void send(struct sim_node *node, struct effect *effect)
+static void send(struct sim_node *node, struct effect_send *sent)
 {
-    struct bus_address to = {.kind = BUS_INBOX, .node = text_of(effect->to)};
-    if (effect->to[0] == '\0') to = (struct bus_address){.kind = BUS_WORK, .work = effect->work};
-    look_at(node, effect);
-    sim_alter(node->cluster, &effect->bytes);
-    sim_bus_send(&node->bus, &to, &effect->bytes, effect->token);
+    struct bus_address to = {.kind = BUS_INBOX, .node = text_of(sent->to)};
+    if (sent->to[0] == '\0') to = (struct bus_address){.kind = BUS_WORK, .work = sent->work};
+    look_at(node, sent);
+    sim_alter(node->cluster, &sent->bytes);
+    sim_bus_send(&node->bus, &to, &sent->bytes, sent->token);
 }
 
 static void carry_out(struct sim_node *node, struct effect *effect);
 
 /* The role hears of a failure at once, before anything else happens to the job. */
-static void append_log(struct sim_node *node, struct effect *effect)
+static void append_log(struct sim_node *node, const struct effect_log *log)
 {
-    struct text record = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
+    struct text record = {(const char *)log->bytes.bytes, (uint32_t)log->bytes.size};
     struct error err;
-    rules_log(node, effect->to, record);
-    if (sim_disk_append(&node->disk, effect->to, record, &err) == STATUS_OK) return;
-    world_trace(&node->cluster->world, "%s: no room for %s", node->name, effect->to);
+    rules_log(node, log->job, record);
+    if (sim_disk_append(&node->disk, log->job, record, &err) == STATUS_OK) return;
+    world_trace(&node->cluster->world, "%s: no room for %s", node->name, log->job);
     struct effects effects = {0};
     struct event event = {.kind = EVENT_LOG_FAILED,
                           .now_ms = node->cluster->world.now_ms,
-                          .job = effect->to,
-                          .error = &err};
+                          .log_failed = {log->job, &err}};
     worker_step(node->worker, &event, &effects);
     for (uint32_t i = 0; i < effects.count; i++) {
         if (effects.items[i].kind != EFFECT_LOG) carry_out(node, &effects.items[i]);
@@ -232,25 +217,25 @@ static void carry_out(struct sim_node *node, struct effect *effect)
     struct cluster *cluster = node->cluster;
     switch (effect->kind) {
     case EFFECT_SEND:
-        send(node, effect);
+        send(node, &effect->send);
         break;
     case EFFECT_REVOKE:
-        sim_bus_revoke(&node->bus, effect->token);
+        sim_bus_revoke(&node->bus, effect->revoked_token);
         break;
     case EFFECT_ACK:
         rules_acknowledge(node, effect->delivery);
         sim_bus_acknowledge(&node->bus, effect->delivery);
         break;
     case EFFECT_WORK:
-        sim_bus_work(&node->bus, effect->yes);
+        sim_bus_work(&node->bus, effect->takes_work);
         break;
     case EFFECT_LOG:
-        append_log(node, effect);
+        append_log(node, &effect->log);
         break;
     case EFFECT_LOG_REMOVE:
-        world_trace(&cluster->world, "%s: removes %s", node->name, effect->to);
-        rules_removed(node, effect->to);
-        sim_disk_remove(&node->disk, effect->to);
+        world_trace(&cluster->world, "%s: removes %s", node->name, effect->removed_job);
+        rules_removed(node, effect->removed_job);
+        sim_disk_remove(&node->disk, effect->removed_job);
         break;
     case EFFECT_MAP:
         rules_map(node, effect->task);
@@ -258,18 +243,16 @@ static void carry_out(struct sim_node *node, struct effect *effect)
         effect->task = NULL;
         break;
     case EFFECT_REPLY: {
-        struct api_reply reply = effect->reply;
-        reply.body = effect->bytes;
-        effect->bytes = (struct buf){0};
-        effect->reply.body = (struct buf){0};
-        sim_http_reply(cluster, effect->request_id, &reply);
+        struct api_reply reply = effect->reply.api;
+        effect->reply.api.body = (struct buf){0};
+        sim_http_reply(cluster, effect->reply.request_id, &reply);
         break;
     }
     case EFFECT_SAY:
-        world_trace(&cluster->world, "%s: says %.*s", node->name, (int)effect->bytes.size,
-                    (const char *)effect->bytes.bytes);
-        rules_say(node,
-                  (struct text){(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size});
+        world_trace(&cluster->world, "%s: says %.*s", node->name, (int)effect->say.line.size,
+                    (const char *)effect->say.line.bytes);
+        rules_say(node, (struct text){(const char *)effect->say.line.bytes,
+                                      (uint32_t)effect->say.line.size});
         break;
     case EFFECT_EXIT:
         node_exit(node);
@@ -311,28 +294,29 @@ static void step_role(struct sim_node *node, struct event *event)
     }
 }
 
-static void step(struct sim_node *node, struct sim_event *taken)
+static void step(struct sim_node *node, struct event *event)
 {
     struct cluster *cluster = node->cluster;
-    struct event *event = &taken->event;
     event->now_ms = cluster->world.now_ms;
-    event->job = taken->job;
     struct api_request request;
     if (event->kind == EVENT_REQUEST) {
-        const struct api_request *arrived = sim_http_arrived(cluster, event->request_id);
+        const struct api_request *arrived = sim_http_arrived(cluster, event->request.id);
         if (arrived == NULL) return;
         request = *arrived;
-        buf_put_text(&event->bytes, request.body);
-        request.body.bytes = (const char *)event->bytes.bytes;
-        event->request = &request;
+        buf_put_text(&event->request.body, request.body);
+        request.body.bytes = (const char *)event->request.body.bytes;
+        event->request.api = &request;
     }
     /* A chunk is noted while it is mapped, not while it is taken: else a note of earlier
      * incarnations would be released before it matters. */
     uint64_t item = 0;
-    bool is_message = event->kind == EVENT_DELIVERY && !event->from_work;
-    if (is_message || event->kind == EVENT_RECORD) {
-        item = message_item(
-            (struct text){(const char *)event->bytes.bytes, (uint32_t)event->bytes.size});
+    const struct buf *message = NULL;
+    if (event->kind == EVENT_RECORD) message = &event->record.bytes;
+    if (event_is_bus(event, BUS_DELIVERY) && !event->bus.delivery.from_work) {
+        message = &event->bus.delivery.bytes;
+    }
+    if (message != NULL) {
+        item = message_item((struct text){(const char *)message->bytes, (uint32_t)message->size});
         sim_disk_hold(&node->disk, item);
     } else if (event->kind == EVENT_MAPPED) {
         item = event->task->item; /* What it gives for the worker itself is applied in the step. */
@@ -350,10 +334,10 @@ static void turn_timer(void *context, uint64_t incarnation)
     struct world *world = &node->cluster->world;
     if (node->incarnation != incarnation || !node->is_up) return;
     node->will_turn = false;
-    struct sim_event event;
+    struct event event;
     if (node->paused_until_ms <= world->now_ms && events_take(node, &event)) {
         step(node, &event);
-        sim_event_done(&event);
+        waiting_event_done(&event);
         if (node->kind == SIM_WORKER && node->is_up) mapper_sweep(node->mapper);
     }
     if (node->is_up) turn_soon(node);
@@ -374,7 +358,7 @@ static void tick_timer(void *context, uint64_t incarnation)
     struct sim_node *node = context;
     if (node->incarnation != incarnation || !node->is_up) return;
     if (!events_have_tick(node)) {
-        struct sim_event event = {.event = {.kind = EVENT_TICK}};
+        struct event event = {.kind = EVENT_TICK};
         sim_node_push(node, &event);
     }
     world_after(&node->cluster->world, TICK_MS, tick_timer, node, incarnation);
@@ -456,8 +440,7 @@ static void replay(struct sim_node *node)
     for (uint32_t i = 0; i < SIM_DISK_INTENTS && node->is_up; i++) {
         const struct sim_note *intent = &node->disk.intents[i];
         if (intent->item == 0) continue;
-        struct sim_event event = {
-            .event = {.kind = EVENT_INTENT, .item = intent->item, .count = intent->starts}};
+        struct event event = {.kind = EVENT_INTENT, .intent = {intent->item, intent->starts}};
         step(node, &event);
     }
     char job[SIM_DISK_NAME_SIZE] = "";
@@ -467,11 +450,10 @@ static void replay(struct sim_node *node)
         size_t at = 0;
         struct text record;
         while (node->is_up && sim_log_record(log, &at, &record)) {
-            struct sim_event event = {.event = {.kind = EVENT_RECORD}};
-            memcpy(event.job, job, sizeof event.job);
-            buf_put_text(&event.event.bytes, record);
+            struct event event = {.kind = EVENT_RECORD, .record = {.job = job}};
+            buf_put_text(&event.record.bytes, record);
             step(node, &event);
-            sim_event_done(&event);
+            waiting_event_done(&event);
         }
     }
 }
@@ -496,7 +478,7 @@ void sim_node_start(struct sim_node *node)
         return;
     }
     if (node->kind == SIM_WORKER) replay(node);
-    struct sim_event started = {.event = {.kind = EVENT_STARTED}};
+    struct event started = {.kind = EVENT_STARTED};
     if (node->is_up) step(node, &started);
     if (!node->is_up) return;
     world_after(&cluster->world, world_below(&cluster->world, TICK_MS), tick_timer, node,
@@ -515,9 +497,9 @@ static void end_process(struct sim_node *node)
     node->is_up = false;
     node->incarnation++;
     sim_bus_kill(&node->bus);
-    struct sim_event event;
+    struct event event;
     while (events_take(node, &event)) {
-        sim_event_done(&event);
+        waiting_event_done(&event);
     }
     for (uint32_t i = 0; i < node->map_count; i++) {
         map_task_destroy(node->maps_running[i].task);
@@ -572,7 +554,7 @@ void sim_node_stop(struct sim_node *node)
     if (!node->is_up || node->is_stopping) return;
     node->is_stopping = true;
     world_trace(&node->cluster->world, "%s: is told to stop", node->name);
-    struct sim_event event = {.event = {.kind = EVENT_STOP}};
+    struct event event = {.kind = EVENT_STOP};
     sim_node_push(node, &event);
     world_after(&node->cluster->world, STOP_LIMIT_MS, stop_limit_timer, node, node->incarnation);
 }

@@ -21,11 +21,6 @@ enum { SIM_NODE_NAME_SIZE = 16 };
 
 enum sim_node_kind { SIM_GATEWAY, SIM_WORKER };
 
-struct sim_event {
-    struct event event; /* Owns bytes and task. */
-    char job[ROLE_NAME_SIZE];
-};
-
 /* A map that is under way. */
 struct sim_map {
     struct map_task *task;
@@ -55,7 +50,7 @@ struct sim_node {
     struct sim_disk disk;
     struct effects effects;
     struct rule_hands hands;
-    struct sim_event *events; /* A ring. */
+    struct event *events; /* A ring. */
     uint32_t event_first;
     uint32_t event_count;
     uint32_t event_capacity;
@@ -73,7 +68,7 @@ enum sim_crash { SIM_CRASH, SIM_CRASH_AND_LOSE_DISK };
 void sim_node_crash(struct sim_node *node, enum sim_crash how, uint64_t down_ms);
 bool sim_node_may_crash(const struct sim_node *node);
 /* Takes the event over. */
-void sim_node_push(struct sim_node *node, struct sim_event *event);
+void sim_node_push(struct sim_node *node, struct event *event);
 void sim_node_stop(struct sim_node *node);
 void sim_node_pause(struct sim_node *node, uint64_t pause_ms);
 

@@ -67,7 +67,7 @@ static void tell(struct bus_memory *memory, struct bus_event *event)
 static void tell_disconnected(struct bus_memory *memory, const char *text)
 {
     struct bus_event event = {.kind = BUS_DISCONNECTED};
-    snprintf(event.text, sizeof event.text, "%s", text);
+    snprintf(event.reason, sizeof event.reason, "%s", text);
     tell(memory, &event);
 }
 
@@ -114,7 +114,7 @@ static void add_depth(const struct bus_memory *memory, const struct bus_address 
                       struct buf *out)
 {
     char name[BROKER_QUEUE_NAME_SIZE];
-    struct bus_depth depth = {0};
+    struct queue_depth depth = {0};
     broker_queue_name(memory->options.cluster, address, name);
     (void)snprintf(depth.name, sizeof depth.name, "%.79s",
                    name + strlen(memory->options.cluster) + 1);
@@ -130,11 +130,11 @@ static bool measure(struct bus_memory *memory)
     struct bus_event event = {.kind = BUS_MEASURED};
     for (uint32_t i = 0; i < memory->options.node_count; i++) {
         struct bus_address address = {.kind = BUS_INBOX, .node = text_of(memory->options.nodes[i])};
-        add_depth(memory, &address, &event.bytes);
+        add_depth(memory, &address, &event.depths);
     }
     for (uint32_t i = 0; i < memory->options.work_count; i++) {
         struct bus_address address = {.kind = BUS_WORK, .work = i};
-        add_depth(memory, &address, &event.bytes);
+        add_depth(memory, &address, &event.depths);
     }
     tell(memory, &event);
     return true;
@@ -186,16 +186,16 @@ static void deliver(struct bus_memory *memory, struct broker_action *action)
         buf_done(&action->bytes);
         return;
     }
-    struct bus_event event = {.kind = BUS_DELIVERY, .queue = BUS_INBOX, .bytes = action->bytes};
+    struct bus_event event = {.kind = BUS_DELIVERY, .delivery = {.bytes = action->bytes}};
     for (uint32_t i = 0; i < memory->options.work_count; i++) {
         char name[BROKER_QUEUE_NAME_SIZE];
         work_name(memory, i, name);
         if (strcmp(name, action->queue) == 0) {
-            event.queue = BUS_WORK;
-            event.work = i;
+            event.delivery.from_work = true;
+            event.delivery.work = i;
         }
     }
-    event.delivery = inbox_deliver(memory->inbox, 0, action->tag);
+    event.delivery.id = inbox_deliver(memory->inbox, 0, action->tag);
     tell(memory, &event);
 }
 

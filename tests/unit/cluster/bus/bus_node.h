@@ -18,7 +18,7 @@ enum { NODE_EVENTS = 20000, NODE_TOKENS = 5000, NODE_DEPTHS = 16 };
 
 struct node_delivery {
     uint64_t id;
-    enum bus_queue_kind queue;
+    bool from_work;
     uint32_t work;
     uint64_t number; /* The message begins with it. */
     size_t size;
@@ -41,7 +41,7 @@ struct node {
     uint32_t unblocked_count;
     bool acknowledges; /* In world_wait, everything that came. */
     uint32_t acknowledged_count;
-    struct bus_depth depths[NODE_DEPTHS]; /* The last that were told. */
+    struct queue_depth depths[NODE_DEPTHS]; /* The last that were told. */
     uint32_t depth_count;
     uint32_t measured_count;
     char reason[256];
@@ -66,25 +66,26 @@ static struct buf node_message(uint64_t number, size_t size)
 
 static void node_keep_delivery(struct node *node, struct bus_event *event)
 {
-    struct buf_reader reader = {.bytes = event->bytes.bytes, .size = event->bytes.size};
+    const struct buf *bytes = &event->delivery.bytes;
+    struct buf_reader reader = {.bytes = bytes->bytes, .size = bytes->size};
     struct node_delivery *delivery = &node->deliveries[node->delivery_count];
     if (node->delivery_count + 1 < NODE_EVENTS) node->delivery_count++;
-    *delivery = (struct node_delivery){.id = event->delivery,
-                                       .queue = event->queue,
-                                       .work = event->work,
+    *delivery = (struct node_delivery){.id = event->delivery.id,
+                                       .from_work = event->delivery.from_work,
+                                       .work = event->delivery.work,
                                        .number = buf_get_u64(&reader),
-                                       .size = event->bytes.size};
-    delivery->is_intact = !reader.failed && (uintptr_t)event->bytes.bytes % 8 == 0;
-    for (size_t i = 8; i < event->bytes.size && delivery->is_intact; i++) {
-        delivery->is_intact = event->bytes.bytes[i] == node_byte(delivery->number, i);
+                                       .size = bytes->size};
+    delivery->is_intact = !reader.failed && (uintptr_t)bytes->bytes % 8 == 0;
+    for (size_t i = 8; i < bytes->size && delivery->is_intact; i++) {
+        delivery->is_intact = bytes->bytes[i] == node_byte(delivery->number, i);
     }
 }
 
 static void node_keep_depths(struct node *node, const struct bus_event *event)
 {
-    uint32_t count = (uint32_t)(event->bytes.size / sizeof node->depths[0]);
+    uint32_t count = (uint32_t)(event->depths.size / sizeof node->depths[0]);
     if (count > NODE_DEPTHS) count = NODE_DEPTHS;
-    memcpy(node->depths, event->bytes.bytes, count * sizeof node->depths[0]);
+    memcpy(node->depths, event->depths.bytes, count * sizeof node->depths[0]);
     node->depth_count = count;
     node->measured_count++;
 }
@@ -99,7 +100,7 @@ static void node_event(struct bus_listener *listener, struct bus_event *event)
         break;
     case BUS_DISCONNECTED:
         node->disconnected_count++;
-        memcpy(node->reason, event->text, sizeof node->reason);
+        memcpy(node->reason, event->reason, sizeof node->reason);
         break;
     case BUS_DELIVERY:
         node_keep_delivery(node, event);
@@ -123,7 +124,7 @@ static void node_event(struct bus_listener *listener, struct bus_event *event)
         break;
     }
     pthread_mutex_unlock(&node->lock);
-    buf_done(&event->bytes);
+    bus_event_done(event);
 }
 
 static void node_send(struct node *node, const char *to, uint64_t number, uint64_t token)

@@ -33,7 +33,7 @@ static void one_queue_keeps_its_order_and_confirms_each_token_once(void **state)
     for (uint32_t i = 0; i < COUNT; i++) {
         struct node_delivery delivery = node_delivery(b, i);
         assert_int_equal(delivery.number, i);
-        assert_int_equal(delivery.queue, BUS_INBOX);
+        assert_false(delivery.from_work);
         assert_int_equal(a->confirmed[i], i % 5 != 0);
     }
     assert_int_equal(a->returned_count, 0);
@@ -84,7 +84,7 @@ static void work_is_shared_and_each_message_taken_once(void **state)
         assert_true(count > 0 && count < COUNT);
         for (uint32_t i = 0; i < count; i++) {
             struct node_delivery delivery = node_delivery(workers[w], i);
-            assert_int_equal(delivery.queue, BUS_WORK);
+            assert_true(delivery.from_work);
             assert_int_equal(delivery.work, delivery.number % WORLD_WORK);
             assert_false(seen[delivery.number]);
             seen[delivery.number] = true;
@@ -308,7 +308,7 @@ static void no_more_is_delivered_than_the_prefetch(void **state)
     uint32_t counts[1 + WORLD_WORK] = {0};
     for (uint32_t i = 0; i < FIRST; i++) {
         struct node_delivery delivery = node_delivery(b, i);
-        counts[delivery.queue == BUS_INBOX ? 0 : 1 + delivery.work]++;
+        counts[delivery.from_work ? 1 + delivery.work : 0]++;
     }
     assert_int_equal(counts[0], 3);
     for (uint32_t work = 0; work < WORLD_WORK; work++) {
@@ -322,7 +322,7 @@ static void no_more_is_delivered_than_the_prefetch(void **state)
         world_settle(world);
         assert_int_equal(node_count(b, &b->delivery_count), FIRST + i + 1);
         struct node_delivery next = node_delivery(b, FIRST + i);
-        assert_int_equal(next.queue, done.queue);
+        assert_int_equal(next.from_work, done.from_work);
         assert_int_equal(next.work, done.work);
     }
 }
@@ -715,9 +715,9 @@ static int tear_down_test(void **state)
     return 0;
 }
 
-static struct bus_depth depth_of(struct node *node, const char *name)
+static struct queue_depth depth_of(struct node *node, const char *name)
 {
-    struct bus_depth found = {.messages = UINT64_MAX};
+    struct queue_depth found = {.messages = UINT64_MAX};
     pthread_mutex_lock(&node->lock);
     for (uint32_t i = 0; i < node->depth_count; i++) {
         if (strcmp(node->depths[i].name, name) == 0) found = node->depths[i];

@@ -399,14 +399,14 @@ static inline bool world_serve(struct world *world, struct pending *pending)
 
 /* ---- what the client wants done ---- */
 
-static inline void world_on_request(struct world *world, struct effect *effect)
+static inline void world_on_request(struct world *world, struct effect_request *effect)
 {
     struct pending *pending = world_add(world, PENDING_ARRIVAL);
-    const struct api_request *request = &effect->request;
-    pending->id = effect->request_id;
+    const struct api_request *request = &effect->api;
+    pending->id = effect->id;
     pending->request = *request;
-    pending->body = effect->bytes;
-    effect->bytes = (struct buf){0};
+    pending->body = effect->body;
+    effect->body = (struct buf){0};
     assert_true(effect->gateway < WORLD_GATEWAYS);
     assert_true(text_equal(request->job, world->config.job));
     assert_true(request->has_owner);
@@ -428,7 +428,7 @@ static inline void world_on_request(struct world *world, struct effect *effect)
     assert_true(world->flying <= WORLD_PUT_LIMIT || world->faults.silent > 0);
 }
 
-static inline void world_on_read(struct world *world, const struct effect *effect)
+static inline void world_on_read(struct world *world, const struct effect_read *effect)
 {
     struct pending *pending = world_add(world, PENDING_CHUNK);
     uint64_t count = world->chunk_count[effect->scan];
@@ -446,9 +446,9 @@ static inline void world_on_read(struct world *world, const struct effect *effec
     pending->chunk.checksum = world_checksum(world, effect->scan, effect->number);
 }
 
-static inline void world_on_journal(struct world *world, const struct effect *effect)
+static inline void world_on_journal(struct world *world, const struct buf *journal)
 {
-    struct buf_reader reader = {.bytes = effect->bytes.bytes, .size = effect->bytes.size};
+    struct buf_reader reader = {.bytes = journal->bytes, .size = journal->size};
     assert_int_equal(reader.size, CLIENT_JOURNAL_RECORD);
     struct client_sent_chunk chunk = {.scan = (uint32_t)buf_get_u64(&reader)};
     chunk.number = buf_get_u64(&reader);
@@ -458,11 +458,11 @@ static inline void world_on_journal(struct world *world, const struct effect *ef
     world->journal[world->journal_count++] = chunk;
 }
 
-static inline void world_on_result(struct world *world, const struct effect *effect)
+static inline void world_on_result(struct world *world, const struct effect_result *effect)
 {
     char expected[64];
-    bool is_audit = effect->kind == EFFECT_AUDIT;
-    uint32_t query = is_audit ? WORLD_QUERIES : effect->query;
+    uint32_t query = effect->query;
+    bool is_audit = query == WORLD_QUERIES;
     uint64_t *next = is_audit ? &world->audit : &world->results[query];
     for (uint32_t i = 0; is_audit && i < query; i++) {
         assert_int_equal(world->results[i], world->batch_count[i]);
@@ -483,17 +483,22 @@ static inline void world_carry_out(struct world *world)
         assert_false(world->is_done); /* Nothing comes after the end. */
         switch (effect->kind) {
         case EFFECT_REQUEST:
-            world_on_request(world, effect);
+            world_on_request(world, &effect->request);
             break;
         case EFFECT_READ:
-            world_on_read(world, effect);
+            world_on_read(world, &effect->read);
             break;
         case EFFECT_JOURNAL:
-            world_on_journal(world, effect);
+            world_on_journal(world, &effect->journal);
             break;
         case EFFECT_RESULT:
+            world_on_result(world, &effect->result);
+            break;
         case EFFECT_AUDIT:
-            world_on_result(world, effect);
+            world_on_result(world, &(struct effect_result){.query = WORLD_QUERIES,
+                                                           .number = effect->audit.number,
+                                                           .count = effect->audit.count,
+                                                           .bytes = effect->audit.bytes});
             break;
         case EFFECT_PROGRESS:
             assert_memory_not_equal(&effect->progress, &world->progress, sizeof world->progress);
@@ -501,7 +506,7 @@ static inline void world_carry_out(struct world *world)
             break;
         case EFFECT_DONE:
             world->is_done = true;
-            world->outcome = *effect->error;
+            world->outcome = *effect->outcome;
             break;
         case EFFECT_SAY:
             break;
@@ -567,8 +572,8 @@ static inline void world_arrival(struct world *world, struct pending *pending)
 static inline void world_deliver(struct world *world, struct pending *pending)
 {
     struct client_event event = {
-        .kind = CLIENT_REPLY, .request_id = pending->id, .failed = pending->failed};
-    event.reply = pending->failed ? NULL : &pending->reply;
+        .kind = CLIENT_REPLY,
+        .reply = {.request_id = pending->id, .reply = pending->failed ? NULL : &pending->reply}};
     uint32_t times = world_chance(world, world->faults.doubled) ? 2 : 1;
     for (uint32_t i = 0; i < times && !world->is_done; i++) {
         world_step(world, &event);
@@ -579,12 +584,12 @@ static inline void world_deliver(struct world *world, struct pending *pending)
 static inline void world_read(struct world *world, struct pending *pending)
 {
     struct error err;
-    struct client_event event = {.kind = CLIENT_CHUNK, .chunk = &pending->chunk};
+    struct client_event event = {.kind = CLIENT_READ, .read = {.chunk = &pending->chunk}};
     world->reading--;
     if (world->read_fails) {
         error_write(&err, STATUS_INPUT, "t0.csv changed while it was being read");
-        event.chunk = NULL;
-        event.error = &err;
+        event.read.chunk = NULL;
+        event.read.error = &err;
     }
     world_step(world, &event);
     pending_done(pending);

@@ -111,12 +111,18 @@ static inline void world_step(struct world *world, struct event *event)
         memory_fail_never();
         world->fail_after = UINT64_MAX;
     }
-    buf_done(&event->bytes);
+    event_done(event);
 }
 
 static inline void world_event(struct world *world, enum event_kind kind)
 {
     struct event event = {.kind = kind};
+    world_step(world, &event);
+}
+
+static inline void world_bus(struct world *world, enum bus_event_kind kind)
+{
+    struct event event = {.kind = EVENT_BUS, .bus = {.kind = kind}};
     world_step(world, &event);
 }
 
@@ -126,25 +132,25 @@ static inline void world_tick(struct world *world, uint64_t later_ms)
     world_event(world, EVENT_TICK);
 }
 
-static inline void world_settle(struct world *world, enum event_kind kind, uint64_t token)
+static inline void world_settle(struct world *world, enum bus_event_kind kind, uint64_t token)
 {
-    struct event event = {.kind = kind, .token = token};
+    struct event event = {.kind = EVENT_BUS, .bus = {.kind = kind, .token = token}};
     world_step(world, &event);
 }
 
 static inline void world_gone(struct world *world, uint64_t id)
 {
-    struct event event = {.kind = EVENT_GONE, .request_id = id};
+    struct event event = {.kind = EVENT_GONE, .gone_id = id};
     world_step(world, &event);
 }
 
 /* Gives the request's id. */
 static inline uint64_t world_ask(struct world *world, const struct api_request *request)
 {
-    struct event event = {.kind = EVENT_REQUEST, .request = request};
-    event.request_id = ++world->last_id;
+    struct event event = {.kind = EVENT_REQUEST,
+                          .request = {.id = ++world->last_id, .api = request}};
     world_step(world, &event);
-    return event.request_id;
+    return world->last_id;
 }
 
 static inline void world_open_with(struct world *world, const struct gateway_config *config)
@@ -154,7 +160,7 @@ static inline void world_open_with(struct world *world, const struct gateway_con
     arena_init(&world->arena, NULL);
     assert_int_equal(gateway_create(config, &world->gateway, &err), STATUS_OK);
     world_event(world, EVENT_STARTED);
-    world_event(world, EVENT_CONNECTED);
+    world_bus(world, BUS_CONNECTED);
 }
 
 static inline void world_open(struct world *world)
@@ -190,14 +196,14 @@ static inline uint32_t world_count(const struct world *world, enum effect_kind k
     return count;
 }
 
-static inline const struct effect *world_reply(const struct world *world, uint64_t id)
+static inline const struct effect_reply *world_reply(const struct world *world, uint64_t id)
 {
-    const struct effect *found = NULL;
+    const struct effect_reply *found = NULL;
     for (uint32_t i = 0; i < world->effects.count; i++) {
         const struct effect *effect = &world->effects.items[i];
-        if (effect->kind != EFFECT_REPLY || effect->request_id != id) continue;
+        if (effect->kind != EFFECT_REPLY || effect->reply.request_id != id) continue;
         assert_null(found);
-        found = effect;
+        found = &effect->reply;
     }
     return found;
 }
@@ -205,34 +211,35 @@ static inline const struct effect *world_reply(const struct world *world, uint64
 /* 0: not answered in this step. */
 static inline uint32_t world_answer(const struct world *world, uint64_t id)
 {
-    const struct effect *reply = world_reply(world, id);
-    return reply == NULL ? 0 : reply->reply.status;
+    const struct effect_reply *reply = world_reply(world, id);
+    return reply == NULL ? 0 : reply->api.status;
 }
 
 static inline bool world_says(const struct world *world, uint64_t id, const char *words)
 {
-    const struct effect *reply = world_reply(world, id);
+    const struct effect_reply *reply = world_reply(world, id);
     return reply != NULL &&
-           memmem(reply->bytes.bytes, reply->bytes.size, words, strlen(words)) != NULL;
+           memmem(reply->api.body.bytes, reply->api.body.size, words, strlen(words)) != NULL;
 }
 
-static inline bool world_decode(struct world *world, const struct effect *effect,
+static inline bool world_decode(struct world *world, const struct effect_send *send,
                                 struct message *out)
 {
     struct error err;
-    struct text bytes = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
+    struct text bytes = {(const char *)send->bytes.bytes, (uint32_t)send->bytes.size};
     return message_decode(bytes, &world->arena, out, &err) == STATUS_OK;
 }
 
 /* The message of a kind to a node (NULL: to a work queue) among the effects. */
-static inline const struct effect *world_sent(struct world *world, const char *to,
-                                              enum message_kind kind, struct message *out)
+static inline const struct effect_send *world_sent(struct world *world, const char *to,
+                                                   enum message_kind kind, struct message *out)
 {
     for (uint32_t i = 0; i < world->effects.count; i++) {
         const struct effect *effect = &world->effects.items[i];
-        if (effect->kind != EFFECT_SEND || strcmp(effect->to, to == NULL ? "" : to) != 0) continue;
-        assert_true(world_decode(world, effect, out));
-        if (out->kind == kind) return effect;
+        if (effect->kind != EFFECT_SEND || strcmp(effect->send.to, to == NULL ? "" : to) != 0)
+            continue;
+        assert_true(world_decode(world, &effect->send, out));
+        if (out->kind == kind) return &effect->send;
     }
     return NULL;
 }
@@ -243,7 +250,7 @@ static inline uint32_t world_sent_count(struct world *world, enum message_kind k
     struct message message;
     for (uint32_t i = 0; i < world->effects.count; i++) {
         if (world->effects.items[i].kind != EFFECT_SEND) continue;
-        assert_true(world_decode(world, &world->effects.items[i], &message));
+        assert_true(world_decode(world, &world->effects.items[i].send, &message));
         count += message.kind == kind;
     }
     return count;
@@ -253,7 +260,7 @@ static inline bool world_revokes(const struct world *world, uint64_t token)
 {
     for (uint32_t i = 0; i < world->effects.count; i++) {
         const struct effect *effect = &world->effects.items[i];
-        if (effect->kind == EFFECT_REVOKE && effect->token == token) return true;
+        if (effect->kind == EFFECT_REVOKE && effect->revoked_token == token) return true;
     }
     return false;
 }
@@ -261,13 +268,13 @@ static inline bool world_revokes(const struct world *world, uint64_t token)
 /* The view in an answer. */
 static inline struct job_view world_view(struct world *world, uint64_t id)
 {
-    const struct effect *reply = world_reply(world, id);
+    const struct effect_reply *reply = world_reply(world, id);
     struct error err;
     struct job_view view;
     assert_non_null(reply);
-    assert_string_equal(reply->reply.content_type, "application/json");
-    char *copy = arena_copy_string(&world->arena, (struct text){(const char *)reply->bytes.bytes,
-                                                                (uint32_t)reply->bytes.size});
+    assert_string_equal(reply->api.content_type, "application/json");
+    char *copy = arena_copy_string(&world->arena, (struct text){(const char *)reply->api.body.bytes,
+                                                                (uint32_t)reply->api.body.size});
     assert_int_equal(job_view_decode(text_of(copy), &world->arena, &view, &err), STATUS_OK);
     return view;
 }
@@ -276,9 +283,11 @@ static inline struct job_view world_view(struct world *world, uint64_t id)
 
 static inline void world_deliver(struct world *world, const struct message *message)
 {
-    struct event event = {.kind = EVENT_DELIVERY, .delivery = ++world->last_delivery};
-    message_encode(message, &event.bytes);
-    assert_false(event.bytes.failed);
+    struct event event = {
+        .kind = EVENT_BUS,
+        .bus = {.kind = BUS_DELIVERY, .delivery = {.id = ++world->last_delivery}}};
+    message_encode(message, &event.bus.delivery.bytes);
+    assert_false(event.bus.delivery.bytes.failed);
     world_step(world, &event);
     if (world->effects.failed) return;
     assert_int_equal(world_count(world, EFFECT_ACK), 1);

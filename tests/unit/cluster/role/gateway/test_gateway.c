@@ -36,14 +36,14 @@ static void without_a_broker_whatever_needs_it_is_refused(void **state)
     struct world world;
     world_open(&world);
     world_accept(&world);
-    world_event(&world, EVENT_DISCONNECTED);
+    world_bus(&world, BUS_DISCONNECTED);
     for (enum api_kind kind = API_PUT_JOB; kind <= API_METRICS; kind++) {
         struct api_request request = world_request(kind);
         bool is_local = kind == API_LIST_JOBS || kind == API_NODES || kind == API_METRICS;
         assert_int_equal(world_answer(&world, world_ask(&world, &request)), is_local ? 200 : 503);
         assert_int_equal(world.effects.count, 1);
     }
-    world_event(&world, EVENT_CONNECTED);
+    world_bus(&world, BUS_CONNECTED);
     struct api_request request = world_request(API_HEALTH);
     uint64_t id = world_ask(&world, &request);
     assert_int_equal(world_answer(&world, id), 200);
@@ -61,13 +61,13 @@ static void more_requests_than_can_wait_are_refused(void **state)
     for (uint32_t i = 0; i < REQUESTS; i++) {
         uint64_t id = world_put_chunk(&world, world.early, i);
         assert_int_equal(world_answer(&world, id), 0);
-        if (i == 0) first = world_find(&world, EFFECT_SEND)->token;
+        if (i == 0) first = world_find(&world, EFFECT_SEND)->send.token;
     }
     uint64_t id = world_put_chunk(&world, world.early, REQUESTS);
     assert_int_equal(world_answer(&world, id), 503);
-    assert_true(world_reply(&world, id)->reply.retry_after_ms > 0);
+    assert_true(world_reply(&world, id)->api.retry_after_ms > 0);
     assert_int_equal(world_sent_count(&world, MESSAGE_CHUNK), 0);
-    world_settle(&world, EVENT_CONFIRMED, first);
+    world_settle(&world, BUS_CONFIRMED, first);
     assert_int_equal(world_answer(&world, world_put_chunk(&world, world.early, REQUESTS)), 0);
     world_close(&world);
 }
@@ -156,7 +156,7 @@ static void check_outcomes(const uint32_t *outcomes)
         assert_int_equal(world_answer(&world, id), expected);
     }
     if (expected == 429) {
-        uint32_t retry_ms = world_reply(&world, id)->reply.retry_after_ms;
+        uint32_t retry_ms = world_reply(&world, id)->api.retry_after_ms;
         assert_in_range(retry_ms, 500, 1500);
     }
     if (expected == 400) assert_true(world_says(&world, id, "no room for it"));
@@ -216,7 +216,7 @@ static void a_worker_without_an_inbox_is_silent(void **state)
     uint64_t number = world_learn(&world);
     uint64_t token = world_sent(&world, "w2", MESSAGE_MANIFEST, &message)->token;
     world_stored(&world, number, 0, STORED_NEW);
-    world_settle(&world, EVENT_RETURNED, token);
+    world_settle(&world, BUS_RETURNED, token);
     assert_int_equal(world_answer(&world, id), 0);
     world_stored(&world, number, 2, STORED_NEW);
     assert_int_equal(world_answer(&world, id), 503);
@@ -331,7 +331,7 @@ static void a_chunk_is_answered_when_the_broker_has_it(void **state)
     for (uint64_t number = 0; number < 5; number++) {
         struct message message;
         uint64_t id = world_put_chunk(&world, world.early, number);
-        const struct effect *sent = world_sent(&world, NULL, MESSAGE_CHUNK, &message);
+        const struct effect_send *sent = world_sent(&world, NULL, MESSAGE_CHUNK, &message);
         assert_non_null(sent);
         assert_int_equal(world_sent_count(&world, MESSAGE_CHUNK), 1);
         assert_int_equal(sent->work, job_layout_work_queue(world.layout, number, 4));
@@ -342,10 +342,10 @@ static void a_chunk_is_answered_when_the_broker_has_it(void **state)
                     hash_bytes(message.chunk.body.bytes, message.chunk.body.size));
         uint64_t token = sent->token;
         assert_true(token != 0);
-        world_settle(&world, EVENT_CONFIRMED, token);
+        world_settle(&world, BUS_CONFIRMED, token);
         assert_int_equal(world_answer(&world, id), 204);
         assert_int_equal(world.effects.count, 1);
-        world_settle(&world, EVENT_CONFIRMED, token);
+        world_settle(&world, BUS_CONFIRMED, token);
         assert_int_equal(world.effects.count, 0);
     }
     world_close(&world);
@@ -362,7 +362,7 @@ static void who_sends_and_never_asks_is_held_to_the_window(void **state)
     for (uint64_t number = 0; number < WINDOW; number++) {
         id = world_put_chunk(&world, world.early, number);
         rounds += world_sent_count(&world, MESSAGE_SYNC) > 0;
-        world_settle(&world, EVENT_CONFIRMED, world_find(&world, EFFECT_SEND)->token);
+        world_settle(&world, BUS_CONFIRMED, world_find(&world, EFFECT_SEND)->send.token);
         assert_int_equal(world_answer(&world, id), 204);
     }
     assert_int_equal(rounds, 1);
@@ -423,14 +423,12 @@ static void a_blocked_broker_is_told(void **state)
     struct world world;
     world_open(&world);
     world_accept(&world);
-    struct event event = {.kind = EVENT_BLOCKED, .blocked = true};
-    world_step(&world, &event);
+    world_bus(&world, BUS_BLOCKED);
     struct api_request request = world_request(API_HEALTH);
     uint64_t id = world_ask(&world, &request);
     assert_int_equal(world_answer(&world, id), 503);
     assert_true(world_says(&world, id, "takes no messages"));
-    event = (struct event){.kind = EVENT_BLOCKED};
-    world_step(&world, &event);
+    world_bus(&world, BUS_UNBLOCKED);
     assert_int_equal(world_answer(&world, world_ask(&world, &request)), 200);
     world_close(&world);
 }
@@ -443,28 +441,28 @@ static void a_chunk_nobody_waits_for_is_not_published_again(void **state)
     world_accept(&world);
 
     uint64_t id = world_put_chunk(&world, world.early, 0);
-    uint64_t token = world_find(&world, EFFECT_SEND)->token;
+    uint64_t token = world_find(&world, EFFECT_SEND)->send.token;
     world_gone(&world, id);
     assert_int_equal(world.effects.count, 1);
     assert_true(world_revokes(&world, token));
 
     id = world_put_chunk(&world, world.early, 0);
-    token = world_find(&world, EFFECT_SEND)->token;
+    token = world_find(&world, EFFECT_SEND)->send.token;
     world_tick(&world, REPLY_DEADLINE_MS);
     assert_int_equal(world_answer(&world, id), 503);
     assert_true(world_revokes(&world, token));
 
     id = world_put_chunk(&world, world.early, 0);
-    token = world_find(&world, EFFECT_SEND)->token;
-    world_settle(&world, EVENT_RETURNED, token);
+    token = world_find(&world, EFFECT_SEND)->send.token;
+    world_settle(&world, BUS_RETURNED, token);
     assert_int_equal(world_answer(&world, id), 503);
 
     id = world_put_chunk(&world, world.early, 0);
-    token = world_find(&world, EFFECT_SEND)->token;
-    world_event(&world, EVENT_DISCONNECTED);
+    token = world_find(&world, EFFECT_SEND)->send.token;
+    world_bus(&world, BUS_DISCONNECTED);
     assert_int_equal(world_answer(&world, id), 503);
     assert_true(world_revokes(&world, token));
-    world_settle(&world, EVENT_CONFIRMED, token);
+    world_settle(&world, BUS_CONFIRMED, token);
     assert_int_equal(world.effects.count, 0);
     world_close(&world);
 }
@@ -563,7 +561,7 @@ static void an_end_is_answered_when_all_workers_will_hear_it(void **state)
     uint64_t tokens[WORKERS];
     for (uint32_t i = 0; i < WORKERS; i++) {
         struct message message;
-        const struct effect *sent =
+        const struct effect_send *sent =
             world_sent(&world, world_workers[i].name.bytes, MESSAGE_END, &message);
         assert_non_null(sent);
         assert_int_equal(message.end.scan, world.early);
@@ -572,8 +570,8 @@ static void an_end_is_answered_when_all_workers_will_hear_it(void **state)
     }
     for (uint32_t i = 0; i < WORKERS; i++) {
         assert_int_equal(world_answer(&world, id), 0);
-        world_settle(&world, EVENT_CONFIRMED, tokens[i]);
-        if (i == 0) world_settle(&world, EVENT_CONFIRMED, tokens[i]);
+        world_settle(&world, BUS_CONFIRMED, tokens[i]);
+        if (i == 0) world_settle(&world, BUS_CONFIRMED, tokens[i]);
     }
     assert_int_equal(world_answer(&world, id), 204);
 
@@ -584,13 +582,13 @@ static void an_end_is_answered_when_all_workers_will_hear_it(void **state)
     tokens[0] = world_sent(&world, "w1", MESSAGE_END, &message)->token;
     tokens[1] = world_sent(&world, "w2", MESSAGE_END, &message)->token;
     tokens[2] = world_sent(&world, "w3", MESSAGE_END, &message)->token;
-    world_settle(&world, EVENT_CONFIRMED, tokens[0]);
-    world_settle(&world, EVENT_RETURNED, tokens[2]);
+    world_settle(&world, BUS_CONFIRMED, tokens[0]);
+    world_settle(&world, BUS_RETURNED, tokens[2]);
     assert_int_equal(world_answer(&world, id), 503);
     assert_true(world_revokes(&world, tokens[1]));
     assert_false(world_revokes(&world, tokens[0]));
     id = put_end(&world, 4, 99);
-    world_event(&world, EVENT_DISCONNECTED);
+    world_bus(&world, BUS_DISCONNECTED);
     assert_int_equal(world_answer(&world, id), 503);
     assert_int_equal(world_count(&world, EFFECT_REVOKE), WORKERS);
     world_close(&world);
@@ -603,7 +601,7 @@ static void confirm_removes(struct world *world, enum remove_reason reason, uint
     uint64_t tokens[WORKERS];
     struct message message;
     for (uint32_t i = 0; i < WORKERS; i++) {
-        const struct effect *sent =
+        const struct effect_send *sent =
             world_sent(world, world_workers[i].name.bytes, MESSAGE_REMOVE, &message);
         assert_non_null(sent);
         assert_int_equal(message.remove.reason, reason);
@@ -612,7 +610,7 @@ static void confirm_removes(struct world *world, enum remove_reason reason, uint
     }
     for (uint32_t i = 0; i < WORKERS; i++) {
         assert_null(world_find(world, EFFECT_REPLY));
-        world_settle(world, EVENT_CONFIRMED, tokens[i]);
+        world_settle(world, BUS_CONFIRMED, tokens[i]);
     }
 }
 
@@ -697,7 +695,7 @@ static void deleting_twice_is_deleting_once(void **state)
     assert_int_equal(world_answer(&world, world_get(&world, 0)), 0);
     world_status_all(&world, world_round(&world), WORKER_JOB_UNKNOWN);
     assert_non_null(world_find(&world, EFFECT_REPLY));
-    assert_int_equal(world_find(&world, EFFECT_REPLY)->reply.status, 404);
+    assert_int_equal(world_find(&world, EFFECT_REPLY)->reply.api.status, 404);
     world_close(&world);
 }
 
@@ -755,7 +753,8 @@ static void a_name_is_free_again_when_nothing_is_heard_of_its_job(void **state)
     }
     assert_true(world_round(&world) != 0);
     tell_manifest(&world);
-    assert_int_equal(world_find(&world, EFFECT_REPLY)->reply.status, 403); /* They still have it. */
+    assert_int_equal(world_find(&world, EFFECT_REPLY)->reply.api.status,
+                     403); /* They still have it. */
     world_tick(&world, 2 * ROUND_DEADLINE_MS);
     uint64_t id = world_put(&world, &job, "j1");
     assert_int_equal(world_answer(&world, id), 0);
@@ -773,7 +772,7 @@ static void a_delete_that_fails_leaves_the_job(void **state)
     struct api_request request = world_request(API_DELETE_JOB);
     uint64_t id = world_ask(&world, &request);
     uint64_t token = world_sent(&world, "w1", MESSAGE_REMOVE, &message)->token;
-    world_settle(&world, EVENT_RETURNED, token);
+    world_settle(&world, BUS_RETURNED, token);
     assert_int_equal(world_answer(&world, id), 503);
     assert_int_equal(world_answer(&world, world_put_chunk(&world, world.early, 0)), 0);
     world_close(&world);
@@ -841,7 +840,7 @@ static void a_list_does_not_wait_for_the_silent(void **state)
     assert_true(world_says(&world, id, "\"name\":\"g1\",\"role\":\"gateway\",\"answers\":true"));
     assert_true(world_says(&world, id, "\"name\":\"w2\",\"role\":\"worker\",\"answers\":true"));
     assert_true(world_says(&world, id, "\"name\":\"w3\",\"role\":\"worker\",\"answers\":false"));
-    world_event(&world, EVENT_DISCONNECTED);
+    world_bus(&world, BUS_DISCONNECTED);
     struct api_request request = world_request(API_NODES);
     id = world_ask(&world, &request);
     assert_true(world_says(&world, id, "\"connected\":false"));
@@ -857,7 +856,7 @@ static void metrics_count_what_this_gateway_did(void **state)
     struct api_request request = world_request(API_METRICS);
     uint64_t id;
     world_put_chunk(&world, world.early, 0);
-    world_settle(&world, EVENT_CONFIRMED, world_find(&world, EFFECT_SEND)->token);
+    world_settle(&world, BUS_CONFIRMED, world_find(&world, EFFECT_SEND)->send.token);
     id = world_ask(&world, &request);
     assert_true(world_says(&world, id, "millrace_gateway_requests_total{kind=\"put_job\"} 1\n"));
     assert_true(world_says(&world, id, "millrace_gateway_chunks_total 1\n"));
@@ -875,13 +874,13 @@ static void stopping_waits_for_chunks_and_answers_the_rest(void **state)
     world_accept(&world);
     uint64_t get = world_get(&world, 60000);
     uint64_t chunk = world_put_chunk(&world, world.early, 0);
-    uint64_t token = world_find(&world, EFFECT_SEND)->token;
+    uint64_t token = world_find(&world, EFFECT_SEND)->send.token;
     world_event(&world, EVENT_STOP);
     assert_int_equal(world_view(&world, get).state, JOB_RUNNING);
     assert_null(world_find(&world, EFFECT_EXIT));
     struct api_request request = world_request(API_HEALTH);
     assert_int_equal(world_answer(&world, world_ask(&world, &request)), 503);
-    world_settle(&world, EVENT_CONFIRMED, token);
+    world_settle(&world, BUS_CONFIRMED, token);
     assert_int_equal(world_answer(&world, chunk), 204);
     assert_int_equal(world_count(&world, EFFECT_EXIT), 1);
     world_event(&world, EVENT_STOP);

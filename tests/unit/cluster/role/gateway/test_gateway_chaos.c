@@ -29,15 +29,15 @@ static void chaos_look(struct chaos *chaos)
         const struct effect *effect = &world->effects.items[i];
         struct message message;
         if (effect->kind == EFFECT_REPLY) {
-            assert_in_range(effect->request_id, 1, CHAOS_IDS - 1);
-            assert_false(chaos->answered[effect->request_id]);
-            assert_false(chaos->gone[effect->request_id]);
-            assert_int_not_equal(effect->reply.status, 0);
-            chaos->answered[effect->request_id] = true;
+            assert_in_range(effect->reply.request_id, 1, CHAOS_IDS - 1);
+            assert_false(chaos->answered[effect->reply.request_id]);
+            assert_false(chaos->gone[effect->reply.request_id]);
+            assert_int_not_equal(effect->reply.api.status, 0);
+            chaos->answered[effect->reply.request_id] = true;
         }
         if (effect->kind != EFFECT_SEND) continue;
-        if (effect->token != 0) chaos->tokens[chaos->next_token++ % 16] = effect->token;
-        assert_true(world_decode(world, effect, &message));
+        if (effect->send.token != 0) chaos->tokens[chaos->next_token++ % 16] = effect->send.token;
+        assert_true(world_decode(world, &effect->send, &message));
         uint64_t number = 0;
         if (message.kind == MESSAGE_SYNC) number = message.sync.request;
         if (message.kind == MESSAGE_MANIFEST) number = message.store.request;
@@ -113,7 +113,7 @@ static void chaos_step(struct chaos *chaos)
     } else if (choice < 65) {
         chaos_deliver(chaos);
     } else if (choice < 80) {
-        world_settle(world, random_below(&chaos->random, 6) == 0 ? EVENT_RETURNED : EVENT_CONFIRMED,
+        world_settle(world, random_below(&chaos->random, 6) == 0 ? BUS_RETURNED : BUS_CONFIRMED,
                      token);
     } else if (choice < 93) {
         world_tick(world, random_below(&chaos->random, 300));
@@ -122,7 +122,7 @@ static void chaos_step(struct chaos *chaos)
         world_gone(world, id);
         if (!chaos->answered[id]) chaos->gone[id] = true;
     } else {
-        world_event(world, choice == 97 ? EVENT_DISCONNECTED : EVENT_CONNECTED);
+        world_bus(world, choice == 97 ? BUS_DISCONNECTED : BUS_CONNECTED);
     }
     chaos_look(chaos);
 }

@@ -79,12 +79,12 @@ static struct node_list nodes_now(struct world *world)
     struct api_request request = world_request(API_NODES);
     uint64_t id = world_ask(world, &request);
     answer_list(world, list_number(world));
-    const struct effect *reply = world_reply(world, id);
+    const struct effect_reply *reply = world_reply(world, id);
     assert_non_null(reply);
     struct error err;
     struct node_list list;
-    char *copy = arena_copy_string(&world->arena, (struct text){(const char *)reply->bytes.bytes,
-                                                                (uint32_t)reply->bytes.size});
+    char *copy = arena_copy_string(&world->arena, (struct text){(const char *)reply->api.body.bytes,
+                                                                (uint32_t)reply->api.body.size});
     assert_int_equal(node_list_decode(text_of(copy), &world->arena, &list, &err), STATUS_OK);
     return list;
 }
@@ -203,8 +203,8 @@ static void tell_measured(struct world *world, const char *name, uint64_t messag
 {
     struct queue_depth depth = {.messages = messages, .consumers = 2};
     (void)snprintf(depth.name, sizeof depth.name, "%s", name);
-    struct event event = {.kind = EVENT_MEASURED};
-    buf_put(&event.bytes, &depth, sizeof depth);
+    struct event event = {.kind = EVENT_BUS, .bus = {.kind = BUS_MEASURED, .depths = {0}}};
+    buf_put(&event.bus.depths, &depth, sizeof depth);
     world_step(world, &event);
 }
 
@@ -264,13 +264,13 @@ static void tell_milestones(struct world *world, uint64_t number, const struct t
 
 static struct timeline timeline_of(struct world *world, uint64_t id)
 {
-    const struct effect *reply = world_reply(world, id);
+    const struct effect_reply *reply = world_reply(world, id);
     assert_non_null(reply);
-    assert_int_equal(reply->reply.status, 200);
+    assert_int_equal(reply->api.status, 200);
     struct error err;
     struct timeline timeline;
-    char *copy = arena_copy_string(&world->arena, (struct text){(const char *)reply->bytes.bytes,
-                                                                (uint32_t)reply->bytes.size});
+    char *copy = arena_copy_string(&world->arena, (struct text){(const char *)reply->api.body.bytes,
+                                                                (uint32_t)reply->api.body.size});
     assert_int_equal(timeline_decode(text_of(copy), &world->arena, &timeline, &err), STATUS_OK);
     return timeline;
 }

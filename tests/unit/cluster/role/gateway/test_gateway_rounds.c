@@ -34,7 +34,7 @@ static void one_round_serves_all_who_seek_a_job(void **state)
     struct message_status now = {.request = round, .state = WORKER_JOB_UNKNOWN};
     world_status(&world, 0, &now);
     deliver_manifest(&world, 1);
-    const struct effect *sent = world_sent(&world, NULL, MESSAGE_CHUNK, &message);
+    const struct effect_send *sent = world_sent(&world, NULL, MESSAGE_CHUNK, &message);
     assert_non_null(sent);
     assert_true(message.chunk.number == 3);
     assert_true(message.manifest == world.layout->hash);
@@ -48,7 +48,7 @@ static void one_round_serves_all_who_seek_a_job(void **state)
     assert_true(message.manifest == world.layout->hash);
     deliver_manifest(&world, 2);
     assert_int_equal(world.effects.count, 1);
-    world_settle(&world, EVENT_CONFIRMED, token);
+    world_settle(&world, BUS_CONFIRMED, token);
     assert_int_equal(world_answer(&world, chunk), 204);
     world_status_all(&world, second, WORKER_JOB_RUNNING);
     assert_int_equal(world_view(&world, get).state, JOB_RUNNING);
@@ -362,7 +362,7 @@ static uint64_t applied_after(struct world *world, uint64_t first, uint64_t seco
     }
     world_event(world, EVENT_STOP);
     assert_non_null(world_find(world, EFFECT_REPLY));
-    return world_view(world, world_find(world, EFFECT_REPLY)->request_id)
+    return world_view(world, world_find(world, EFFECT_REPLY)->reply.request_id)
         .scans[world->early]
         .applied;
 }
@@ -554,7 +554,7 @@ static void check_progress(uint64_t seed)
     assert_int_equal(world_answer(&world, world_put_chunk(&world, world.early, limit - 1)), 0);
     id = world_put_chunk(&world, world.early, limit);
     assert_int_equal(world_answer(&world, id), 429);
-    assert_int_equal(world_reply(&world, id)->reply.retry_after_ms, 1000);
+    assert_int_equal(world_reply(&world, id)->api.retry_after_ms, 1000);
     world_close(&world);
 }
 
@@ -658,10 +658,11 @@ static void results_come_from_the_owner_of_the_last_fold(void **state)
             world_deliver(&world, &message);
             assert_int_equal(world_answer(&world, id), ready == 1 ? 200 : 409);
             if (ready == 0) continue;
-            const struct effect *reply = world_reply(&world, id);
-            struct text bytes = {(const char *)reply->bytes.bytes, (uint32_t)reply->bytes.size};
+            const struct effect_reply *reply = world_reply(&world, id);
+            struct text bytes = {(const char *)reply->api.body.bytes,
+                                 (uint32_t)reply->api.body.size};
             struct result_page page;
-            assert_string_equal(reply->reply.content_type, "application/octet-stream");
+            assert_string_equal(reply->api.content_type, "application/octet-stream");
             assert_int_equal(result_page_decode(bytes, &world.arena, &page, &err), STATUS_OK);
             assert_true(page.total == 9 && page.batch_count == 2);
             assert_true(text_equal(page.batches[1].bytes, TEXT_LITERAL("six")));
@@ -677,7 +678,7 @@ static void results_come_from_the_owner_of_the_last_fold(void **state)
     world_tick(&world, REPLY_DEADLINE_MS);
     assert_int_equal(world_answer(&world, id), 503);
     id = world_ask(&world, &request);
-    world_settle(&world, EVENT_RETURNED, world_find(&world, EFFECT_SEND)->token);
+    world_settle(&world, BUS_RETURNED, world_find(&world, EFFECT_SEND)->send.token);
     assert_int_equal(world_answer(&world, id), 503);
     world_close(&world);
 }
@@ -708,9 +709,9 @@ static void the_audit_are_one_part_of_each_worker(void **state)
         message.result = (struct message_result){
             .request = number, .ready = true, .total = 1, .batches = &part, .batch_count = 1};
         world_deliver(&world, &message);
-        const struct effect *reply = world_reply(&world, id);
+        const struct effect_reply *reply = world_reply(&world, id);
         assert_non_null(reply);
-        struct text bytes = {(const char *)reply->bytes.bytes, (uint32_t)reply->bytes.size};
+        struct text bytes = {(const char *)reply->api.body.bytes, (uint32_t)reply->api.body.size};
         struct result_page page;
         assert_int_equal(result_page_decode(bytes, &world.arena, &page, &err), STATUS_OK);
         assert_true(page.total == WORKERS && page.batch_count == 1);

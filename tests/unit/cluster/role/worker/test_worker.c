@@ -24,12 +24,18 @@ static void step(struct world *world, struct event *event)
     event->now_ms = world->now_ms;
     worker_step(world->worker, event, &world->effects);
     assert_false(world->effects.failed);
-    buf_done(&event->bytes);
+    event_done(event);
 }
 
 static void happen(struct world *world, enum event_kind kind)
 {
     struct event event = {.kind = kind};
+    step(world, &event);
+}
+
+static void connect_bus(struct world *world)
+{
+    struct event event = {.kind = EVENT_BUS, .bus = {.kind = BUS_CONNECTED}};
     step(world, &event);
 }
 
@@ -56,7 +62,7 @@ static void world_open(struct world *world)
     config.name = world->layout->manifest.workers[owner].name;
     assert_int_equal(worker_create(&config, &world->worker, &err), STATUS_OK);
     happen(world, EVENT_STARTED);
-    happen(world, EVENT_CONNECTED);
+    connect_bus(world);
 }
 
 static void world_close(struct world *world)
@@ -68,11 +74,11 @@ static void world_close(struct world *world)
 
 static void deliver(struct world *world, struct message message)
 {
-    struct event event = {.kind = EVENT_DELIVERY, .delivery = 1};
+    struct event event = {.kind = EVENT_BUS, .bus = {.kind = BUS_DELIVERY, .delivery = {.id = 1}}};
     message.job = world->layout->manifest.job;
     message.manifest = world->layout->hash;
     message.from = TEXT_LITERAL("g1");
-    message_encode(&message, &event.bytes);
+    message_encode(&message, &event.bus.delivery.bytes);
     step(world, &event);
 }
 
@@ -156,8 +162,9 @@ static void a_damaged_chunk_is_dropped_and_harms_nobody(void **state)
                             .manifest = world.layout->hash,
                             .from = TEXT_LITERAL("g1"),
                             .chunk = {.body = TEXT_LITERAL("body")}};
-    struct event event = {.kind = EVENT_DELIVERY, .delivery = 7, .from_work = true};
-    message_encode(&chunk, &event.bytes);
+    struct event event = {.kind = EVENT_BUS,
+                          .bus = {.kind = BUS_DELIVERY, .delivery = {.id = 7, .from_work = true}}};
+    message_encode(&chunk, &event.bus.delivery.bytes);
     step(&world, &event);
     assert_int_equal(effects_of(&world, EFFECT_MAP), 1);
     struct event mapped = {.kind = EVENT_MAPPED};
@@ -188,7 +195,8 @@ static uint32_t producers_asked_for(struct world *world)
     struct arena arena = {0};
     for (uint32_t i = 0; i < world->effects.count; i++) {
         const struct effect *effect = &world->effects.items[i];
-        struct text bytes = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
+        struct text bytes = {(const char *)effect->send.bytes.bytes,
+                             (uint32_t)effect->send.bytes.size};
         struct message message;
         struct error err;
         if (effect->kind != EFFECT_SEND) continue;

@@ -27,7 +27,7 @@ static void step(struct world *world, struct event *event)
     event->now_ms = world->now_ms;
     worker_step(world->worker, event, &world->effects);
     assert_false(world->effects.failed);
-    buf_done(&event->bytes);
+    event_done(event);
 }
 
 static void happen(struct world *world, enum event_kind kind)
@@ -64,12 +64,18 @@ static void start(struct world *world)
     assert_int_equal(worker_create(&config, &world->worker, &err), STATUS_OK);
 }
 
+static void connect_bus(struct world *world)
+{
+    struct event event = {.kind = EVENT_BUS, .bus = {.kind = BUS_CONNECTED}};
+    step(world, &event);
+}
+
 static void world_open(struct world *world)
 {
     *world = (struct world){.now_ms = 1000, .layout = shop_layout(shop_manifest_of(SHOP_NAMES))};
     start(world);
     happen(world, EVENT_STARTED);
-    happen(world, EVENT_CONNECTED);
+    connect_bus(world);
 }
 
 static void world_close(struct world *world)
@@ -90,8 +96,8 @@ static struct message message_of(const struct world *world, enum message_kind ki
 
 static void deliver(struct world *world, const struct message *message)
 {
-    struct event event = {.kind = EVENT_DELIVERY, .delivery = 1};
-    message_encode(message, &event.bytes);
+    struct event event = {.kind = EVENT_BUS, .bus = {.kind = BUS_DELIVERY, .delivery = {.id = 1}}};
+    message_encode(message, &event.bus.delivery.bytes);
     step(world, &event);
 }
 
@@ -132,7 +138,7 @@ static struct message_jobs ask(struct world *world, struct text job)
     deliver(world, &message);
     struct error err;
     const struct effect *effect = &world->effects.items[0];
-    struct text bytes = {(const char *)effect->bytes.bytes, (uint32_t)effect->bytes.size};
+    struct text bytes = {(const char *)effect->send.bytes.bytes, (uint32_t)effect->send.bytes.size};
     char *copy = arena_alloc(&world->arena, bytes.size, 8);
     memcpy(copy, bytes.bytes, bytes.size);
     bytes.bytes = copy;
@@ -223,7 +229,7 @@ static void a_failure_is_a_milestone(void **state)
     world_open(&world);
     store(&world);
     (void)error_set(&err, STATUS_IO, "the disk is full");
-    struct event event = {.kind = EVENT_LOG_FAILED, .job = "job-1", .error = &err};
+    struct event event = {.kind = EVENT_LOG_FAILED, .log_failed = {"job-1", &err}};
     step(&world, &event);
     step(&world, &event);
     struct message_jobs jobs = ask(&world, world.layout->manifest.job);
@@ -234,8 +240,8 @@ static void a_failure_is_a_milestone(void **state)
 
 static void read_record(struct world *world, const struct message *message, uint64_t age_ms)
 {
-    struct event event = {.kind = EVENT_RECORD, .job = "job-1", .age_ms = age_ms};
-    message_encode(message, &event.bytes);
+    struct event event = {.kind = EVENT_RECORD, .record = {.job = "job-1", .age_ms = age_ms}};
+    message_encode(message, &event.record.bytes);
     step(world, &event);
 }
 
@@ -253,7 +259,7 @@ static void a_restart_tells_what_was_read_back_and_not_when_it_was_new(void **st
         read_record(&world, &records[i], 0);
     }
     happen(&world, EVENT_STARTED);
-    happen(&world, EVENT_CONNECTED);
+    connect_bus(&world);
     world.now_ms += 10;
     put_output(&world, early, 2); /* Its phase had begun before. */
     put_output(&world, scan_of_phase(&world, 1), 0);
@@ -279,7 +285,7 @@ static void the_age_of_a_log_is_that_of_its_job(void **state)
         read_record(&world, &manifest, ages_ms[i][0]);
         read_record(&world, &output, 0);
         happen(&world, EVENT_STARTED);
-        happen(&world, EVENT_CONNECTED);
+        connect_bus(&world);
         struct message_jobs jobs = ask(&world, world.layout->manifest.job);
         assert_int_equal(jobs.milestone_count, 2);
         assert_milestone(&jobs, 0, (struct milestone){MILESTONE_STORED, ages_ms[i][1], 0});

@@ -37,12 +37,12 @@ static void heard(void *context, struct bus_event *event)
     node->unblocked += event->kind == BUS_UNBLOCKED;
     node->confirmed += event->kind == BUS_CONFIRMED;
     if (event->kind != BUS_DELIVERY) return;
-    assert_int_equal(event->bytes.size, 1);
-    assert_true(event->bytes.bytes[0] < MESSAGES);
+    assert_int_equal(event->delivery.bytes.size, 1);
+    assert_true(event->delivery.bytes.bytes[0] < MESSAGES);
     node->delivered++;
-    node->came[event->bytes.bytes[0]]++;
-    buf_done(&event->bytes);
-    sim_bus_acknowledge(&node->bus, event->delivery);
+    node->came[event->delivery.bytes.bytes[0]]++;
+    buf_done(&event->delivery.bytes);
+    sim_bus_acknowledge(&node->bus, event->delivery.id);
 }
 
 static void run_for(struct stage *stage, uint64_t time_ms)
