@@ -2,7 +2,7 @@
 #
 #     docker build -t millrace .
 #     docker build -t millrace-broker --target broker .
-#     millrace compose -c cluster.ini --output deploy     (how they are run together)
+#     millrace compose -c cluster.ini --output boxes     # docs/howto/containers.md
 #
 # BASE is any Debian 12.
 ARG BASE=debian:bookworm-slim

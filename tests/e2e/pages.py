@@ -436,7 +436,8 @@ class Run:
         private = stack.enter_context(engine.Engine(self.folder / "engine"))
         private.make_base()
         private.docker("tag", engine.BASE, "debian:bookworm-slim")
-        self.env.update(private.env, MILLRACE_DOCKER_SOCKET=str(private.socket))
+        self.env.update({key: private.env[key] for key in ("DOCKER_HOST", "DOCKER_CONFIG")},
+                        MILLRACE_DOCKER_SOCKET=str(private.socket))
 
     def execute(self, words):
         shell = subprocess.Popen(words, cwd=self.work, start_new_session=True,
