@@ -19,7 +19,7 @@ RUN ./dev install /usr/local
 FROM ${BASE} AS running
 RUN apt-get -qq update && \
     apt-get -qq install -y --no-install-recommends libcurl4 libinih1 libjansson4 \
-        libmicrohttpd12 libpcre2-8-0 librabbitmq4 libsodium23 libxxhash0 >/dev/null && \
+        libmicrohttpd12 libpcre2-8-0 librabbitmq4 libsodium23 >/dev/null && \
     apt-get clean && rm -rf /var/lib/apt/lists/* && \
     useradd --system --uid 10001 --home-dir /var/lib/millrace --create-home millrace
 WORKDIR /var/lib/millrace

@@ -26,6 +26,7 @@ import peer
 import picture
 import questions
 import report
+import start
 
 QUICK = {"scale": 0.05, "repeat": 1}
 FULL = {"scale": 1.0, "repeat": 3}
@@ -33,7 +34,7 @@ COUNTED_SCALE = 0.01
 # A form that took this much longer than its engine's best is not asked again.
 HOPELESS = 1.5
 JSON_VERSION = 1
-COMMANDS = {"cluster": cluster.main, "growth": growth.main}
+COMMANDS = {"cluster": cluster.main, "growth": growth.main, "start": start.main}
 
 
 class Bench:
@@ -218,10 +219,10 @@ def instructions_as_text(result):
 
 def parse_options(words):
     parser = argparse.ArgumentParser(
-        prog="./dev bench", usage="%(prog)s [cluster | growth] [OPTION ...]",
+        prog="./dev bench", usage="%(prog)s [cluster | growth | start] [OPTION ...]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Times millrace beside DuckDB and Polars on the same files; answers first.\n"
-                    "cluster and growth measure millrace alone, with options of their own: --help.",
+                    "cluster, growth and start measure millrace alone, with options of their own: --help.",
         epilog="example:\n  ./dev bench --quick\n"
                "  ./dev bench --analysis coffee --query q4 --repeat 5 --json coffee.json\n"
                "  ./dev bench --svg docs/bench.svg")

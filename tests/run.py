@@ -27,6 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import build as builder  # noqa: E402 - lives in tools/
 
+PROGRAMS = ["millrace", "millrace-cluster"]
 JOBS = os.cpu_count() or 1
 LIMIT_S = 120
 ORACLE_LIMIT_S = 180
@@ -52,6 +53,9 @@ SLOW_THREADED = {"test_allocation", "test_fold_spill"}
 THREADED = re.compile(r"\b(pthread\w*|threads?|thread_count)\b", re.IGNORECASE)
 # End-to-end scripts that take the program as users have it: they make many runs, or a cluster.
 OPTIMISED = re.compile(r"test_(docs|sim\w*|spill|cluster\w*|monitors\w*|operator\w*|healing\w*|hosts\w*|docker\w*|network\w*)")
+# Of those, the ones that take what is installed, which has no crash points and no planted mistakes:
+# its answers are held against the oracle, and its clusters are killed.
+INSTALLED = re.compile(r"test_(installed|spill|cluster_clients|cluster_roles\w*|cluster_spill)")
 LONG = re.compile(r"test_sim\w*_full")
 # They begin with the real queries.
 SQL_FUZZERS = {"sql", "plan"}
@@ -248,7 +252,7 @@ def end_to_end_scripts():
 
 def script_suites(flavour, prefix, paths, limit_s, env=None):
     return [Suite(prefix + path.stem.removeprefix("test_"), script_command(path), flavour,
-                  ["millrace"], limit_s=LONG_LIMIT_S if LONG.fullmatch(path.stem) else limit_s,
+                  PROGRAMS, limit_s=LONG_LIMIT_S if LONG.fullmatch(path.stem) else limit_s,
                   env=env or {}) for path in paths]
 
 
@@ -280,15 +284,18 @@ def all_suites(full):
     threaded = [path for path in units if THREADED.search(path.read_text(errors="replace"))
                 and (full or path.stem not in SLOW_THREADED)]
     every = [path for path in end_to_end_scripts() if full or not path.stem.endswith("_full")]
-    scripts = [path for path in every if not OPTIMISED.fullmatch(path.stem)]
-    optimised = [path for path in every if OPTIMISED.fullmatch(path.stem)]
+    installed = [path for path in every if INSTALLED.fullmatch(path.stem)]
+    optimised = [path for path in every
+                 if OPTIMISED.fullmatch(path.stem) and path not in installed]
+    scripts = [path for path in every if path not in [*installed, *optimised]]
     oracle = sorted((ROOT / "tests" / "oracle").glob("test_*.py"))
     return [
         *style_suites(),
         *unit_suites("asan", "unit/", units, full, before),
         *script_suites("asan", "e2e/", scripts, limit_s),
         *script_suites("release", "e2e/", optimised, FULL_LIMIT_S if full else ORACLE_LIMIT_S),
-        *script_suites("release", "oracle/", oracle, FULL_LIMIT_S if full else ORACLE_LIMIT_S),
+        *script_suites("install", "e2e/", installed, FULL_LIMIT_S if full else ORACLE_LIMIT_S),
+        *script_suites("install", "oracle/", oracle, FULL_LIMIT_S if full else ORACLE_LIMIT_S),
         *fuzz_suites(full, before),
         *unit_suites("tsan", "tsan/", threaded, full, before),
     ]
@@ -379,7 +386,7 @@ def run_flavour(flavour, suites, whole, report):
     # says of the tests themselves can wait for the full run.
     targets = sorted({target for suite in suites for target in suite.targets})
     if whole and flavour == "clang" and not report.full:
-        targets.append("millrace")
+        targets += PROGRAMS
     elif whole and flavour != "tsan":
         targets = []
     try:

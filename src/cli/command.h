@@ -24,28 +24,6 @@ struct command {
     int (*run)(int argc, char *const *argv);
 };
 
-extern const struct command command_run;
-extern const struct command command_explain;
-extern const struct command command_gen;
-extern const struct command command_submit;
-extern const struct command command_up;
-extern const struct command command_gateway;
-extern const struct command command_worker;
-extern const struct command command_monitor;
-extern const struct command command_broker;
-extern const struct command command_node;
-extern const struct command command_health;
-extern const struct command command_status;
-extern const struct command command_jobs;
-extern const struct command command_cancel;
-extern const struct command command_clean;
-extern const struct command command_stop;
-extern const struct command command_chaos;
-extern const struct command command_compose;
-extern const struct command command_config;
-extern const struct command command_key;
-extern const struct command command_sim;
-
 /* Says what is wrong on stderr, and on stdout as JSON when that was asked for; gives the exit code.
  */
 int command_fail(const struct error *err, bool as_json);

@@ -197,7 +197,9 @@ def first_words(text):
 
 
 def millrace_commands():
-    return first_words(millrace_help().split("commands:\n")[1].split("\n\n")[0])
+    """Those of both programs: the second list begins with a line of its own."""
+    lists = re.findall(r"^commands.*:\n((?:  .*\n)+)", millrace_help(), re.MULTILINE)
+    return first_words("".join(lists))
 
 
 def options_in(text):

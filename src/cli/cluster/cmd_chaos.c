@@ -15,9 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/cluster_commands.h"
 #include "cli/cluster/chaos.h"
 #include "cli/cluster/cluster_file.h"
-#include "cli/command.h"
+#include "cli/cluster/cluster_program.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
@@ -79,7 +80,7 @@ static const struct option_spec chaos_options[CHAOS_OPTIONS] = {
 static const struct command_spec chaos_spec = {
     .name = "chaos",
     .arguments = "-c FILE --kill NAMES|--count N|--all [--verify ANALYSIS DATA_DIR]",
-    .summary = "kill nodes of a cluster, and check that it repairs itself",
+    .summary = SUMMARY_CHAOS,
     .about =
         "Kills as kill -9 does, through the driver that the cluster file names, and reports when\n"
         "the monitors have restarted each node. The broker and the last living monitor are only\n"

@@ -1,6 +1,7 @@
 /* cmd_clean.c - `millrace clean`: what a stopped cluster left behind. */
+#include "cli/cluster_commands.h"
 #include "cli/cluster/cluster_file.h"
-#include "cli/command.h"
+#include "cli/cluster/cluster_program.h"
 #include "cli/terminal.h"
 #include "cluster/supervise/cluster_clean.h"
 
@@ -14,7 +15,7 @@ static const struct option_spec clean_options_given[CLEAN_OPTIONS] = {
 static const struct command_spec clean_spec = {
     .name = "clean",
     .arguments = "-c FILE",
-    .summary = "remove the files and queues of a stopped cluster",
+    .summary = SUMMARY_CLEAN,
     .about =
         "Removes jobs that nodes have on their disks, the folder of a private broker, and the\n"
         "cluster's queues on a broker that the file names. Logs stay. Refused while any node\n"

@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cluster_commands.h"
 #include "cli/cluster/cluster_file.h"
-#include "cli/command.h"
+#include "cli/cluster/cluster_program.h"
 #include "cli/cluster/compose.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
@@ -32,7 +33,7 @@ static const struct option_spec compose_options[COMPOSE_OPTIONS] = {
 static const struct command_spec compose_spec = {
     .name = "compose",
     .arguments = "-c FILE [--output DIR]",
-    .summary = "write docker-compose files for a cluster, and for its clients",
+    .summary = SUMMARY_COMPOSE,
     .about =
         "Two files: system.yml has a container for every node, clients.yml one for clients. Each\n"
         "begins with the commands to use it. With --output there are also cluster.ini as the\n"

@@ -1,6 +1,7 @@
 /* cmd_config.c - `millrace config`: what a cluster file may say, and whether this one does. */
+#include "cli/cluster_commands.h"
 #include "cli/cluster/cluster_file.h"
-#include "cli/command.h"
+#include "cli/cluster/cluster_program.h"
 #include "cli/output.h"
 #include "cluster/config/config_keys.h"
 
@@ -13,7 +14,7 @@ static const struct option_spec config_options[CONFIG_OPTIONS] = {
 static const struct command_spec config_spec = {
     .name = "config",
     .arguments = "[-c FILE]",
-    .summary = "check a cluster file, or list all keys",
+    .summary = SUMMARY_CONFIG,
     .about =
         "With -c, reads the file and the environment as a node does, and counts the nodes. Exit\n"
         "code: 0 the file is right, 1 it is not; the message names the line. Without -c, prints\n"

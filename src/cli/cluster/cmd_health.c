@@ -4,8 +4,9 @@
  */
 #include <stdlib.h>
 
+#include "cli/cluster_commands.h"
 #include "cli/cluster/cluster_file.h"
-#include "cli/command.h"
+#include "cli/cluster/cluster_program.h"
 #include "cli/terminal.h"
 #include "cluster/store/folder_lock.h"
 #include "cluster/node/client_node.h"
@@ -24,7 +25,7 @@ static const struct option_spec health_options[HEALTH_OPTIONS] = {
 static const struct command_spec health_spec = {
     .name = "health",
     .arguments = "[-c FILE] [-n NAME]",
-    .summary = "check that a node on this host runs",
+    .summary = SUMMARY_HEALTH,
     .about = "Exit code 0: the node runs, and a gateway has a broker too; 1: it does not. For the\n"
              "health checks of containers. Monitors rely on heartbeats instead.",
     .examples = "  millrace health -c cluster.ini -n g1\n",

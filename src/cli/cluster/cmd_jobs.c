@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/command.h"
+#include "cli/cluster/cluster_program.h"
+#include "cli/cluster_commands.h"
 #include "cli/cluster/gateways.h"
 #include "cli/cluster/listing.h"
 #include "cli/output.h"
@@ -23,7 +24,7 @@ static const struct option_spec jobs_options[JOBS_OPTIONS] = {
 static const struct command_spec jobs_spec = {
     .name = "jobs",
     .arguments = "[ID] -g URL[,URL]",
-    .summary = "list the jobs of a cluster, or show one",
+    .summary = SUMMARY_JOBS,
     .about =
         "With an ID, also shows the job's timeline: its own events, and those of the cluster\n"
         "meanwhile; also of a job that has ended, while its workers remember it. A job exists\n"
@@ -44,7 +45,7 @@ static const struct option_spec cancel_options[CANCEL_OPTIONS] = {
 static const struct command_spec cancel_spec = {
     .name = "cancel",
     .arguments = "ID -g URL[,URL]",
-    .summary = "remove a job from a cluster",
+    .summary = SUMMARY_CANCEL,
     .about = "Its client is told that the job was cancelled. The client journal on this host is\n"
              "removed too, also when the cluster does not know the job any more. Exit code: 3 no\n"
              "gateway could be reached.",

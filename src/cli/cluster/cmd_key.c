@@ -1,6 +1,7 @@
 /* cmd_key.c - `millrace key`: the secret of a cluster. */
+#include "cli/cluster_commands.h"
 #include "cli/cluster/cluster_file.h"
-#include "cli/command.h"
+#include "cli/cluster/cluster_program.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
 #include "cluster/config/cluster_key.h"
@@ -14,7 +15,7 @@ static const struct option_spec key_options[KEY_OPTIONS] = {
 static const struct command_spec key_spec = {
     .name = "key",
     .arguments = "-c FILE",
-    .summary = "make the key that a cluster's monitors and nodes share",
+    .summary = SUMMARY_KEY,
     .about =
         "Prints the path of the key file; an existing key is kept. Only its owner may read it.\n"
         "`millrace up` makes it by itself; where nodes run on several hosts, copy it to each of\n"

@@ -9,8 +9,9 @@
 #include <sys/prctl.h>
 
 #include "cli/analysis.h"
+#include "cli/cluster_commands.h"
 #include "cli/cluster/cluster_file.h"
-#include "cli/command.h"
+#include "cli/cluster/cluster_program.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "engine/file/file.h"
@@ -50,7 +51,7 @@ static const struct option_spec node_options_given[OPTIONS] = {
 static const struct command_spec gateway_spec = {
     .name = "gateway",
     .arguments = "-c FILE -n NAME",
-    .summary = "run a gateway node: clients talk to it",
+    .summary = SUMMARY_GATEWAY,
     .about = NODE_ABOUT,
     .examples = "  millrace gateway -c cluster.ini -n g1\n",
     .options = node_options_given,
@@ -60,7 +61,7 @@ static const struct command_spec gateway_spec = {
 static const struct command_spec worker_spec = {
     .name = "worker",
     .arguments = "-c FILE -n NAME",
-    .summary = "run a worker node: it computes",
+    .summary = SUMMARY_WORKER,
     .about = NODE_ABOUT,
     .examples = "  millrace worker -c cluster.ini -n w2\n",
     .options = node_options_given,
@@ -70,7 +71,7 @@ static const struct command_spec worker_spec = {
 static const struct command_spec monitor_spec = {
     .name = "monitor",
     .arguments = "-c FILE -n NAME",
-    .summary = "run a monitor node: it restarts nodes that die or hang",
+    .summary = SUMMARY_MONITOR,
     .about =
         "Receives heartbeats from every node of the cluster. The monitors elect a leader among\n"
         "themselves; it restarts dead and hung nodes through the driver that the file "
@@ -83,7 +84,7 @@ static const struct command_spec monitor_spec = {
 static const struct command_spec broker_spec = {
     .name = "broker",
     .arguments = "-c FILE",
-    .summary = "run the private broker of a cluster, as one of its nodes",
+    .summary = SUMMARY_BROKER,
     .about =
         "Starts RabbitMQ in data_dir/broker, with `broker = start` in the file, and ends when\n"
         "it does. Other nodes find it by data_dir/broker/uri. The node keeps its own files in\n"
@@ -96,7 +97,7 @@ static const struct command_spec broker_spec = {
 static const struct command_spec node_spec = {
     .name = "node",
     .arguments = "-c FILE -n NAME",
-    .summary = "run the node of that name, whatever its role",
+    .summary = SUMMARY_NODE,
     .about =
         "The file says whether NAME is a gateway, a worker or a monitor: one command line for\n"
         "all, for supervisors such as systemd. NAME may be `broker`, with `broker = "

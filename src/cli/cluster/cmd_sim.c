@@ -4,7 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/command.h"
+#include "cli/cluster_commands.h"
+#include "cli/cluster/cluster_program.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
@@ -52,7 +53,7 @@ static const struct option_spec sim_options_given[SIM_OPTIONS] = {
 static const struct command_spec sim_spec = {
     .name = "sim",
     .arguments = "[--seeds A..B]",
-    .summary = "run simulated clusters under faults, and check every promise",
+    .summary = SUMMARY_SIM,
     .about =
         "Each seed is a cluster of its own size, with clients that ask small questions while\n"
         "processes, disks, connections and the broker fail. The roles, messages and folds are\n"

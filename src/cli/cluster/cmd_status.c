@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/command.h"
+#include "cli/cluster/cluster_program.h"
+#include "cli/cluster_commands.h"
 #include "cli/cluster/gateways.h"
 #include "cli/grid.h"
 #include "cli/interrupt.h"
@@ -31,7 +32,7 @@ static const struct option_spec status_options[SHOW_OPTIONS] = {
 static const struct command_spec status_spec = {
     .name = "status",
     .arguments = "-g URL[,URL]",
-    .summary = "show the nodes, jobs and queues of a cluster",
+    .summary = SUMMARY_STATUS,
     .about =
         "With monitors, `state` is what their leader (*) says: up, starting, suspected,\n"
         "restarting, broken (it can't be kept alive) or stopped (on purpose); `starts` is how\n"

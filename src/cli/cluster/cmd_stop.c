@@ -8,9 +8,10 @@
 #include <signal.h>
 #include <string.h>
 
+#include "cli/cluster_commands.h"
 #include "cli/cluster/chaos.h"
 #include "cli/cluster/cluster_file.h"
-#include "cli/command.h"
+#include "cli/cluster/cluster_program.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "engine/file/clock.h"
@@ -37,7 +38,7 @@ static const struct option_spec stop_options[STOP_OPTIONS] = {
 static const struct command_spec stop_spec = {
     .name = "stop",
     .arguments = "-c FILE NODE...",
-    .summary = "stop nodes of a cluster for good",
+    .summary = SUMMARY_STOP,
     .about =
         "NODE is a name, or a pattern such as 'w*'. A node finishes what it has in flight. Jobs\n"
         "that need it wait until it is back, at most node_timeout. The monitors don't start it\n"

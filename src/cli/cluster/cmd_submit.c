@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include "cli/answer.h"
+#include "cli/cluster_commands.h"
 #include "cli/cluster/answer_order.h"
-#include "cli/command.h"
+#include "cli/cluster/cluster_program.h"
 #include "cli/cluster/gateways.h"
 #include "cli/interrupt.h"
 #include "cli/cluster/submission.h"
@@ -51,7 +52,7 @@ static const struct option_spec submit_options[SUBMIT_OPTIONS] = {
 static const struct command_spec submit_spec = {
     .name = "submit",
     .arguments = "ANALYSIS DATA_DIR -g URL[,URL]",
-    .summary = "answer the questions of an analysis with a cluster",
+    .summary = SUMMARY_SUBMIT,
     .about =
         "Sends the files of DATA_DIR through a gateway and prints the answers, as `run` does. Any\n"
         "node of the cluster may be killed meanwhile; gateways are tried in turn. Ctrl-C cancels\n"

@@ -2,8 +2,9 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "cli/cluster_commands.h"
 #include "cli/cluster/cluster_file.h"
-#include "cli/command.h"
+#include "cli/cluster/cluster_program.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "cluster/supervise/up.h"
@@ -18,7 +19,7 @@ static const struct option_spec up_options_given[UP_OPTIONS] = {
 static const struct command_spec up_spec = {
     .name = "up",
     .arguments = "-c FILE",
-    .summary = "run a whole cluster on this host",
+    .summary = SUMMARY_UP,
     .about =
         "Starts the broker (when the file says `broker = start`), gateways, workers and monitors,\n"
         "and prints `ready` on stdout when jobs are accepted. Dead nodes are started again, by "

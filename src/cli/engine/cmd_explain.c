@@ -1,6 +1,6 @@
 /* cmd_explain.c - `millrace explain`: the plan, without reading data. */
 #include "cli/analysis.h"
-#include "cli/command.h"
+#include "cli/engine/engine_commands.h"
 #include "cli/interrupt.h"
 #include "engine/sql/explain.h"
 

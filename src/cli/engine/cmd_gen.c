@@ -1,5 +1,5 @@
 /* cmd_gen.c - `millrace gen`: realistic data for a built-in analysis. */
-#include "cli/command.h"
+#include "cli/engine/engine_commands.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "cli/answer.h"
-#include "cli/command.h"
+#include "cli/engine/engine_commands.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
-#include "cluster/net/fetch.h"
+#include "cli/engine/image_download.h"
 #include "engine/file/file.h"
 
 enum {
@@ -126,7 +126,7 @@ static void image_fetch(struct run *run)
 {
     const struct plan *plan = job_plan(run->job);
     struct error err;
-    struct fetch_report report;
+    struct image_report report;
     if (run->image_column < 0) {
         terminal_say("no image fetched: no query has a column `url`\n");
         return;
@@ -145,7 +145,7 @@ static void image_fetch(struct run *run)
         return;
     }
     const char *string = (const char *)url->bytes;
-    if (fetch_file(string, run->image_path, interrupt_flag(), &report, &err) != STATUS_OK) {
+    if (image_download(string, run->image_path, interrupt_flag(), &report, &err) != STATUS_OK) {
         terminal_say("no image fetched from %s: %s\n", string, err.text);
         return;
     }
