@@ -19,12 +19,12 @@
 
 #include "engine/base/assert.h"
 #include "engine/base/error.h"
+#include "engine/file/output_file.h"
 #include "gen/gen_run.h"
 
 enum {
     GEN_BUFFER_BYTES = 1 << 20, /* What is written at once. */
     GEN_RECORD_BYTES = 1 << 18, /* No record is longer. */
-    GEN_PATH_BYTES = 4096,
 };
 
 struct gen_writer {
@@ -32,10 +32,9 @@ struct gen_writer {
     char *buffer;        /* Owned. */
     char *at;            /* Where the next record goes. */
     uint64_t record_count;
-    int descriptor; /* Only while `is_open`. */
-    bool is_open;
-    char path[GEN_PATH_BYTES];
-    char partial_path[GEN_PATH_BYTES];
+    struct output_file file;
+    struct arena arena; /* For the names of the file. */
+    const char *path;
 };
 
 /* `name` is relative to the run's directory; its folders are created. */

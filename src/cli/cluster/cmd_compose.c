@@ -46,25 +46,13 @@ static const struct command_spec compose_spec = {
     .option_count = COMPOSE_OPTIONS,
 };
 
-enum who_reads { EVERYBODY, OWNER };
-
-static status write_file(const char *folder, const char *name, enum who_reads who,
+static status write_file(const char *folder, const char *name, enum output_access access,
                          const struct buf *bytes, struct arena *arena, struct error *err)
 {
     const char *path = file_path(folder, text_of(name), arena);
-    struct output_file file = {0};
     if (path == NULL || bytes->failed) return error_memory(err);
-    status result = output_file_create(&file, path, arena, err);
-    if (result == STATUS_OK && who == OWNER && fchmod(file.descriptor, S_IRUSR | S_IWUSR) != 0) {
-        result = error_set(err, STATUS_IO, "%.500s: %s", path, strerror(errno));
-    }
-    if (result == STATUS_OK) {
-        result = output_file_write(&file, bytes->bytes, bytes->size, NULL, err);
-    }
-    if (result == STATUS_OK) result = output_file_seal(&file, err);
-    if (result == STATUS_OK) result = output_file_publish(&file, err);
-    output_file_discard(&file);
-    return result;
+    struct text content = {(const char *)bytes->bytes, (uint32_t)bytes->size};
+    return output_file_replace(path, access, content, err);
 }
 
 static status make_folder(const char *base, const char *name, struct arena *arena,
@@ -90,7 +78,7 @@ static status write_environment(const struct cluster_config *config, const char 
     if (stat(config->docker_socket, &socket) == 0) host.docker_group = socket.st_gid;
     struct buf text = {0};
     compose_environment(&host, &text);
-    status result = write_file(folder, ".env", EVERYBODY, &text, arena, err);
+    status result = write_file(folder, ".env", OUTPUT_PUBLIC, &text, arena, err);
     buf_done(&text);
     return result;
 }
@@ -118,10 +106,10 @@ static status write_all(const struct cluster_config *config, const char *folder,
     TRY(file_make_folder(folder, &made, err));
     TRY(make_folder(folder, "data", arena, err));
     TRY(make_folder(folder, "state", arena, err));
-    enum who_reads who = has_secrets(config) ? OWNER : EVERYBODY;
+    enum output_access who = has_secrets(config) ? OUTPUT_PRIVATE : OUTPUT_PUBLIC;
     TRY(write_file(folder, "cluster.ini", who, &files->cluster, arena, err));
-    TRY(write_file(folder, "system.yml", EVERYBODY, &files->system, arena, err));
-    TRY(write_file(folder, "clients.yml", EVERYBODY, &files->clients, arena, err));
+    TRY(write_file(folder, "system.yml", OUTPUT_PUBLIC, &files->system, arena, err));
+    TRY(write_file(folder, "clients.yml", OUTPUT_PUBLIC, &files->clients, arena, err));
     TRY(write_environment(config, folder, arena, err));
     if (config->monitor_count > 0) {
         const char *key = file_path(folder, TEXT_LITERAL("key"), arena);

@@ -159,19 +159,6 @@ static bool header_decode(struct buf_reader *in, struct arena *arena,
 
 /* ---- incarnation ---- */
 
-static status make_folders(char *path, struct error *err)
-{
-    bool is_made;
-    for (char *at = path + 1; *at != '\0'; at++) {
-        if (*at != '/') continue;
-        *at = '\0';
-        status result = file_make_folder(path, &is_made, err);
-        *at = '/';
-        TRY(result);
-    }
-    return file_make_folder(path, &is_made, err);
-}
-
 static bool is_set(const char *value)
 {
     return value != NULL && value[0] != '\0';
@@ -200,7 +187,7 @@ status client_journal_folder(struct arena *arena, const char **out, struct error
     }
     buf_done(&path);
     if (copy == NULL) return error_memory(err);
-    TRY(make_folders(copy, err));
+    TRY(file_make_folders(copy, err));
     *out = copy;
     return STATUS_OK;
 }

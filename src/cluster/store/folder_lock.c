@@ -29,6 +29,7 @@
 #include "engine/base/number.h"
 #include "engine/file/clock.h"
 #include "engine/file/file.h"
+#include "engine/file/output_file.h"
 
 enum {
     NAP_MS = 10,
@@ -66,20 +67,6 @@ static void path_in(const char *dir, const char *name, char out[PATH_MAX])
 {
     int size = snprintf(out, PATH_MAX, "%s/%s", dir, name);
     ASSERT(size > 0 && size < PATH_MAX);
-}
-
-static status make_folders(const char *dir, struct error *err)
-{
-    char path[PATH_MAX];
-    bool made;
-    size_t size = strlen(dir);
-    for (size_t i = 1; i < size; i++) {
-        if (dir[i] != '/') continue;
-        memcpy(path, dir, i);
-        path[i] = '\0';
-        if (!file_exists(path)) TRY(file_make_folder(path, &made, err));
-    }
-    return file_make_folder(dir, &made, err);
 }
 
 /* What fits, with a zero at its end; false: it can't be read. */
@@ -175,23 +162,16 @@ static status write_owner(int fd, const char *path, struct error *err)
 static status write_pid(const char *dir, struct error *err)
 {
     char path[PATH_MAX];
-    char temporary[PATH_MAX];
     char text[PID_TEXT_SIZE];
     path_in(dir, "pid", path);
-    path_in(dir, ".pid.part", temporary); /* We have the lock: nobody else writes it. */
-    (void)unlink(path);                   /* Until ours is there, no other one is. */
-    int size = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return lock_fail(err, temporary);
-    status result = file_write(fd, temporary, text, (size_t)size, NULL, err);
-    if (close(fd) != 0 && result == STATUS_OK) result = lock_fail(err, temporary);
-    if (result == STATUS_OK && rename(temporary, path) != 0) result = lock_fail(err, path);
-    return result;
+    (void)unlink(path); /* Until ours is there, no other one is. */
+    (void)snprintf(text, sizeof text, "%ld\n", (long)getpid()); /* Fits. */
+    return output_file_replace(path, OUTPUT_PUBLIC, text_of(text), err);
 }
 
 static enum folder_state look(const char *dir, struct owner *out)
 {
-    if (strlen(dir) + sizeof "/.pid.part" > PATH_MAX) return FOLDER_FREE; /* Nobody can have it. */
+    if (strlen(dir) + sizeof "/lock" > PATH_MAX) return FOLDER_FREE; /* Nobody can have it. */
     char path[PATH_MAX];
     path_in(dir, "lock", path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -225,10 +205,10 @@ static status take_lock(int fd, const char *dir, uint32_t wait_ms, struct error 
 status folder_lock_open(const char *dir, uint32_t wait_ms, struct folder_lock **out,
                         struct error *err)
 {
-    if (strlen(dir) + sizeof "/.pid.part" > PATH_MAX) {
+    if (strlen(dir) + sizeof "/lock" > PATH_MAX) {
         return error_set(err, STATUS_IO, "%.200s...: the path is too long", dir);
     }
-    TRY(make_folders(dir, err));
+    TRY(file_make_folders(dir, err));
     char path[PATH_MAX];
     path_in(dir, "lock", path);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);

@@ -95,20 +95,6 @@ status key_file_read(const char *path, void *out, size_t capacity, size_t *out_s
 
 /* ---- making ---- */
 
-static status make_folders(const char *path, struct error *err)
-{
-    char folder[PATH_MAX];
-    bool made;
-    size_t size = strlen(path);
-    for (size_t i = 1; i < size; i++) {
-        if (path[i] != '/') continue;
-        memcpy(folder, path, i);
-        folder[i] = '\0';
-        if (!file_exists(folder)) TRY(file_make_folder(folder, &made, err));
-    }
-    return STATUS_OK;
-}
-
 /* Not all file systems know both. */
 static bool rename_to_nothing(const char *from, const char *to)
 {
@@ -158,7 +144,7 @@ status key_file_create(const char *path, const void *bytes, size_t size, bool *o
         *out_made = false;
         return STATUS_OK;
     }
-    TRY(make_folders(path, err));
+    TRY(file_make_parents(path, err));
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0) return key_fail(err, temporary);
     status result = write_aside(temporary, fd, bytes, size, err);

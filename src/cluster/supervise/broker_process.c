@@ -30,6 +30,7 @@
 #include "cluster/bus/bus_amqp.h"
 #include "engine/file/clock.h"
 #include "engine/file/file.h"
+#include "engine/file/output_file.h"
 #include "cluster/supervise/spawn.h"
 
 static const char server_path[] = "/usr/lib/rabbitmq/bin/rabbitmq-server";
@@ -106,16 +107,12 @@ static status write_small_file(struct broker_process *broker, const char *name, 
     return result;
 }
 
-/* Whole or not at all, and for its user only: it has a password. */
+/* For its user only: it has a password. */
 static status write_uri(struct broker_process *broker, struct error *err)
 {
     const char *path = file_path(broker->folder, TEXT_LITERAL("uri"), &broker->arena);
-    const char *aside = file_path(broker->folder, TEXT_LITERAL(".uri.part"), &broker->arena);
-    if (path == NULL || aside == NULL) return error_memory(err);
-    (void)unlink(aside); /* Somebody may have been killed while he wrote it. */
-    TRY(write_small_file(broker, ".uri.part", broker->uri, 0600, err));
-    if (rename(aside, path) == 0) return STATUS_OK;
-    return error_set(err, STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+    if (path == NULL) return error_memory(err);
+    return output_file_replace(path, OUTPUT_PRIVATE, text_of(broker->uri), err);
 }
 
 static bool has_file(struct broker_process *broker, const char *name)

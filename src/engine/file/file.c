@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,6 +214,30 @@ status file_make_folder(const char *path, bool *out_made, struct error *err)
     }
     *out_made = made;
     return STATUS_OK;
+}
+
+status file_make_parents(const char *path, struct error *err)
+{
+    char folder[PATH_MAX];
+    bool made;
+    if (strlen(path) >= sizeof folder) {
+        return error_set(err, STATUS_IO, "%.200s...: the path is too long", path);
+    }
+    for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        size_t size = (size_t)(slash - path);
+        memcpy(folder, path, size);
+        folder[size] = '\0';
+        /* One that is there need not be ours to write in. */
+        if (size > 0 && !file_exists(folder)) TRY(file_make_folder(folder, &made, err));
+    }
+    return STATUS_OK;
+}
+
+status file_make_folders(const char *path, struct error *err)
+{
+    bool made;
+    TRY(file_make_parents(path, err));
+    return file_make_folder(path, &made, err);
 }
 
 void file_remove_folder(const char *path)

@@ -60,6 +60,10 @@ bool file_is_folder(const char *path);
 
 /* A folder that is there already is fine; *out_made tells. Folders above it must be there. */
 MUST_USE status file_make_folder(const char *path, bool *out_made, struct error *err);
+/* All folders above the path's last part; those that are there stay. */
+MUST_USE status file_make_parents(const char *path, struct error *err);
+/* The same, and the last part too. */
+MUST_USE status file_make_folders(const char *path, struct error *err);
 /* Only if it is empty; it may stay. */
 void file_remove_folder(const char *path);
 /* Brings the names in a folder to the disk. Some file systems refuse that, which is ignored: what

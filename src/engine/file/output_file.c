@@ -1,5 +1,9 @@
-/* output_file.c - write aside, fsync, rename. The folder itself is not brought to the disk here:
- * whoever publishes many files does that once, with file_sync_folder.
+/* output_file.c - write aside, fsync, rename.
+ *
+ * rename is atomic (POSIX.1-2017, rename()), but a file system may bring the new name to the disk
+ * before the bytes, so that fsync comes first (Pillai et al., "All File Systems Are Not Created
+ * Equal", OSDI 2014). The folder itself is not synced here: a caller that publishes many files does
+ * that once, with file_sync_folder.
  */
 #include "engine/file/output_file.h"
 
@@ -7,10 +11,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/base/assert.h"
-#include "engine/base/text.h"
 #include "engine/file/file.h"
 
 static status output_file_fail(const struct output_file *file, int reason, struct error *err)
@@ -33,9 +37,10 @@ static const char *temporary_name(const char *path, struct arena *arena)
     return temporary;
 }
 
-status output_file_create(struct output_file *file, const char *path, struct arena *arena,
-                          struct error *err)
+static status create(struct output_file *file, const char *path, enum output_access access,
+                     struct arena *arena, struct error *err)
 {
+    mode_t mode = access == OUTPUT_PRIVATE ? S_IRUSR | S_IWUSR : 0666;
     *file = (struct output_file){0};
     file->path = arena_copy_string(arena, text_of(path));
     const char *temporary = temporary_name(path, arena);
@@ -45,12 +50,22 @@ status output_file_create(struct output_file *file, const char *path, struct are
     /* What a killed process of the same number left behind, or a link that somebody put there. */
     (void)unlink(temporary);
     do {
-        file->descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        file->descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     } while (file->descriptor < 0 && errno == EINTR);
     if (file->descriptor < 0) return output_file_fail(file, errno, err);
     file->is_open = true;
     file->temporary = temporary;
+    /* Some file systems give a file another mode than it was asked for. */
+    if (access == OUTPUT_PRIVATE && fchmod(file->descriptor, mode) != 0) {
+        return output_file_fail(file, errno, err);
+    }
     return STATUS_OK;
+}
+
+status output_file_create(struct output_file *file, const char *path, struct arena *arena,
+                          struct error *err)
+{
+    return create(file, path, OUTPUT_PUBLIC, arena, err);
 }
 
 status output_file_write(struct output_file *file, const void *bytes, size_t size,
@@ -63,7 +78,7 @@ status output_file_write(struct output_file *file, const void *bytes, size_t siz
 status output_file_seal(struct output_file *file, struct error *err)
 {
     ASSERT(file->is_open);
-    int failure = fsync(file->descriptor) != 0 ? errno : 0;
+    int failure = !file->is_volatile && fsync(file->descriptor) != 0 ? errno : 0;
     if (close(file->descriptor) != 0 && failure == 0) failure = errno;
     file->is_open = false;
     return failure != 0 ? output_file_fail(file, failure, err) : STATUS_OK;
@@ -75,6 +90,22 @@ status output_file_publish(struct output_file *file, struct error *err)
     if (rename(file->temporary, file->path) != 0) return output_file_fail(file, errno, err);
     file->temporary = NULL;
     return STATUS_OK;
+}
+
+status output_file_replace(const char *path, enum output_access access, struct text content,
+                           struct error *err)
+{
+    struct output_file file;
+    struct arena arena = {0};
+    status result = create(&file, path, access, &arena, err);
+    if (result == STATUS_OK) {
+        result = output_file_write(&file, content.bytes, content.size, NULL, err);
+    }
+    if (result == STATUS_OK) result = output_file_seal(&file, err);
+    if (result == STATUS_OK) result = output_file_publish(&file, err);
+    output_file_discard(&file);
+    arena_done(&arena);
+    return result;
 }
 
 void output_file_discard(struct output_file *file)

@@ -17,12 +17,14 @@
 
 #include "engine/base/arena.h"
 #include "engine/base/error.h"
+#include "engine/base/text.h"
 
 struct output_file {
     const char *path;
     const char *temporary; /* NULL: there is none, or not any more. */
     int descriptor;        /* Open only while there is a temporary file. */
     bool is_open;
+    bool is_volatile; /* Set by an owner who can make it again: a power failure may take it. */
 };
 
 MUST_USE status output_file_create(struct output_file *file, const char *path, struct arena *arena,
@@ -34,6 +36,11 @@ MUST_USE status output_file_write(struct output_file *file, const void *bytes, s
  */
 MUST_USE status output_file_seal(struct output_file *file, struct error *err);
 MUST_USE status output_file_publish(struct output_file *file, struct error *err);
+/* All of it at once: the file has either its old content or the new one, whenever the process or
+ * the machine ends. OUTPUT_PRIVATE: nobody but the user may read it. */
+enum output_access { OUTPUT_PUBLIC, OUTPUT_PRIVATE };
+MUST_USE status output_file_replace(const char *path, enum output_access access,
+                                    struct text content, struct error *err);
 /* Accepts a zeroed file. */
 void output_file_discard(struct output_file *file);
 

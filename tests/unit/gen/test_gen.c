@@ -275,7 +275,7 @@ static void no_partial_file_is_left(void)
 {
     list_files(root);
     for (size_t i = 0; i < path_count; i++) {
-        assert_null(strstr(paths[i], ".partial"));
+        assert_null(strstr(paths[i], ".part"));
     }
 }
 

@@ -140,17 +140,10 @@ static void put_sale(struct random *random, uint32_t id, struct buf *out)
 static status write_file(const char *folder, const char *name, const struct buf *content,
                          struct arena *arena, struct error *err)
 {
-    struct output_file file = {0};
     const char *path = file_path(folder, text_of(name), arena);
     if (path == NULL || content->failed) return error_memory(err);
-    status result = output_file_create(&file, path, arena, err);
-    if (result == STATUS_OK) {
-        result = output_file_write(&file, content->bytes, content->size, NULL, err);
-    }
-    if (result == STATUS_OK) result = output_file_seal(&file, err);
-    if (result == STATUS_OK) result = output_file_publish(&file, err);
-    output_file_discard(&file);
-    return result;
+    struct text text = {(const char *)content->bytes, (uint32_t)content->size};
+    return output_file_replace(path, OUTPUT_PUBLIC, text, err);
 }
 
 static status write_sales(const char *folder, struct random *random, struct buf *text,

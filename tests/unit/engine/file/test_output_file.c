@@ -203,6 +203,47 @@ static void folders_are_made_once_and_removed_when_empty(void **state)
     file_sync_folder(in_folder("no"));
 }
 
+static void a_whole_file_is_replaced_at_once(void **state)
+{
+    (void)state;
+    struct error err;
+    struct stat info;
+    const char *path = in_folder("results");
+    make_old(path);
+    assert_int_equal(output_file_replace(path, OUTPUT_PRIVATE, TEXT_LITERAL("new"), &err),
+                     STATUS_OK);
+    expect_content(path, "new");
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_int_equal(
+        output_file_replace(in_folder("no/file"), OUTPUT_PUBLIC, TEXT_LITERAL("new"), &err),
+        STATUS_IO);
+    assert_non_null(strstr(err.text, "no/file"));
+}
+
+static void folders_are_made_on_the_way_to_a_path(void **state)
+{
+    (void)state;
+    struct error err;
+    char path[5000];
+    assert_int_equal(file_make_parents(in_folder("results/a//b"), &err), STATUS_OK);
+    assert_true(file_is_folder(in_folder("results/a")));
+    assert_false(file_exists(in_folder("results/a/b")));
+    assert_int_equal(file_make_folders(in_folder("results/a/b/"), &err), STATUS_OK);
+    assert_int_equal(file_make_folders(in_folder("results/a/b"), &err), STATUS_OK);
+    assert_true(file_is_folder(in_folder("results/a/b")));
+    file_remove_folder(in_folder("results/a/b"));
+    file_remove_folder(in_folder("results/a"));
+    file_remove_folder(in_folder("results"));
+
+    make_old(in_folder("results"));
+    assert_int_equal(file_make_folders(in_folder("results/a"), &err), STATUS_IO);
+    assert_non_null(strstr(err.text, "Not a directory"));
+    memset(path, 'x', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    assert_int_equal(file_make_parents(path, &err), STATUS_IO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +254,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(failures_name_the_file, set_up, tear_down),
         cmocka_unit_test(writing_tells_a_full_device_from_a_reader_that_is_gone),
         cmocka_unit_test(a_full_pipe_is_waited_for_until_somebody_asks_to_stop),
+        cmocka_unit_test_setup_teardown(a_whole_file_is_replaced_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(folders_are_made_on_the_way_to_a_path, set_up, tear_down),
         cmocka_unit_test_setup_teardown(folders_are_made_once_and_removed_when_empty, set_up,
                                         tear_down),
     };
