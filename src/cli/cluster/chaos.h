@@ -42,7 +42,7 @@ bool chaos_is_spelled(const char *list, const char *name);
 MUST_USE status chaos_check_names(const struct cluster_nodes *nodes, const char *list,
                                   struct arena *arena, struct error *err);
 
-/* A incarnation that was ended: the last that was known of, and when it was over by our clock. */
+/* An incarnation that was ended: the last that was known of, and when it was over by our clock. */
 struct chaos_death {
     uint64_t incarnation;
     uint64_t ended_ms;

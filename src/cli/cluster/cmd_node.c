@@ -196,7 +196,7 @@ static status list_analyses(struct node *node, struct error *err)
     return STATUS_OK;
 }
 
-/* --- Its incarnation. --- */
+/* --- Running it. --- */
 
 /* Neither a core file nor a process of the same user gets at what is in memory. */
 static void hide_secrets(const struct cluster_config *config)

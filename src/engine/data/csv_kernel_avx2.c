@@ -62,8 +62,8 @@ struct kernel_counts {
     __m256i quotes;
 };
 
-KERNEL_TARGET ALWAYS_INLINE void table_counters_add(struct kernel_counts *kernel_counts,
-                                                    struct block block)
+KERNEL_TARGET ALWAYS_INLINE void kernel_counts_add(struct kernel_counts *kernel_counts,
+                                                   struct block block)
 {
     struct block lines = block_equal(block, '\n');
     struct block quotes = block_equal(block, '"');
@@ -74,7 +74,7 @@ KERNEL_TARGET ALWAYS_INLINE void table_counters_add(struct kernel_counts *kernel
         _mm256_or_si256(kernel_counts->quotes, _mm256_or_si256(quotes.low, quotes.high));
 }
 
-KERNEL_TARGET ALWAYS_INLINE uint64_t drop_counters(struct kernel_counts kernel_counts)
+KERNEL_TARGET ALWAYS_INLINE uint64_t kernel_counts_lines(struct kernel_counts kernel_counts)
 {
     __m256i sums = _mm256_sad_epu8(kernel_counts.lines, _mm256_setzero_si256());
     return (uint64_t)_mm256_extract_epi64(sums, 0) + (uint64_t)_mm256_extract_epi64(sums, 1) +

@@ -3,8 +3,8 @@
  *     KERNEL_TARGET                                   the attribute of all functions
  *     struct block, block_load                        64 bytes in registers
  *     block_separators, block_lines, block_quotes     bit i is set when byte i is one
- *     struct tally, table_counters_add                         LFs and quotes of some blocks:
- *     drop_counters, kernel_counts_have_quotes                     how many, whether any
+ *     struct kernel_counts, kernel_counts_add                         LFs and quotes of some
+ * blocks: kernel_counts_lines, kernel_counts_have_quotes                     how many, whether any
  *     mask_prefix_xor                                 bit i is the parity of bits 0..i
  *     mask_lowest                                     place of the lowest bit; of none: anything
  *
@@ -24,7 +24,7 @@
 #include "engine/data/csv_kernel.h"
 
 enum {
-    /* So many blocks fit the byte-sized counters of a tally, which gets up to 4 per producer and
+    /* So many blocks fit the byte-sized counters of kernel_counts, which gets up to 4 per lane and
      * block; it is also what is scanned twice when a quote comes unexpected. */
     STRETCH_BLOCKS = 32,
 };
@@ -137,7 +137,7 @@ KERNEL_TARGET static bool index_quoted(struct csv_scan *scan, const char *bytes,
         struct block block = block_load(bytes + base);
         uint64_t separators = block_separators(block);
         uint64_t quotes = block_quotes(block);
-        table_counters_add(&kernel_counts, block);
+        kernel_counts_add(&kernel_counts, block);
         any_quotes |= quotes;
         separators &= ~cursor_advance(&cursor, quotes, separators, CSV_BLOCK_BYTES);
         findings[count] = (struct finding){separators, base};
@@ -148,7 +148,7 @@ KERNEL_TARGET static bool index_quoted(struct csv_scan *scan, const char *bytes,
         finding_store(&found, findings[i], block_load(bytes + findings[i].base));
     }
     found.cursor = cursor;
-    found.line_count += drop_counters(kernel_counts);
+    found.line_count += kernel_counts_lines(kernel_counts);
     found.has_quotes |= any_quotes != 0;
     *scan = found;
     return any_quotes != 0;
@@ -175,12 +175,12 @@ KERNEL_TARGET ALWAYS_INLINE bool index_plain(struct csv_scan *scan, const char *
     uint32_t *out = scan->positions + scan->count;
     struct kernel_counts kernel_counts = {0};
     struct block block = block_load(from);
-    table_counters_add(&kernel_counts, block);
+    kernel_counts_add(&kernel_counts, block);
     uint64_t separators = block_separators(block);
     uint32_t base = (uint32_t)range.start;
     for (const char *at = from + CSV_BLOCK_BYTES; at < from + range.size; at += CSV_BLOCK_BYTES) {
         block = block_load(at);
-        table_counters_add(&kernel_counts, block);
+        kernel_counts_add(&kernel_counts, block);
         uint64_t next = block_separators(block);
         out += mask_store(out, separators, base, usual);
         separators = next;
@@ -189,7 +189,7 @@ KERNEL_TARGET ALWAYS_INLINE bool index_plain(struct csv_scan *scan, const char *
     out += mask_store(out, separators, base, usual);
     if (kernel_counts_have_quotes(kernel_counts)) return false;
 
-    uint64_t lines = drop_counters(kernel_counts);
+    uint64_t lines = kernel_counts_lines(kernel_counts);
     char last = from[range.size - 1];
     scan->count = (size_t)(out - scan->positions);
     scan->line_count += lines;
@@ -278,10 +278,10 @@ KERNEL_TARGET static uint64_t kernel_count_lines(const char *bytes, size_t size)
     while (size - done >= CSV_BLOCK_BYTES) {
         struct kernel_counts kernel_counts = {0};
         for (int blocks = 0; blocks < STRETCH_BLOCKS && size - done >= CSV_BLOCK_BYTES; blocks++) {
-            table_counters_add(&kernel_counts, block_load(bytes + done));
+            kernel_counts_add(&kernel_counts, block_load(bytes + done));
             done += CSV_BLOCK_BYTES;
         }
-        count += drop_counters(kernel_counts);
+        count += kernel_counts_lines(kernel_counts);
     }
     if (done < size) count += mask_count(block_lines(block_load_part(bytes + done, size - done)));
     return count;

@@ -66,7 +66,7 @@ struct kernel_counts {
     uint8x16_t quotes;
 };
 
-ALWAYS_INLINE void table_counters_add(struct kernel_counts *kernel_counts, struct block block)
+ALWAYS_INLINE void kernel_counts_add(struct kernel_counts *kernel_counts, struct block block)
 {
     struct block lines = block_equal(block, '\n');
     struct block quotes = block_equal(block, '"');
@@ -79,7 +79,7 @@ ALWAYS_INLINE void table_counters_add(struct kernel_counts *kernel_counts, struc
                                                  vorrq_u8(quotes.part[2], quotes.part[3])));
 }
 
-ALWAYS_INLINE uint64_t drop_counters(struct kernel_counts kernel_counts)
+ALWAYS_INLINE uint64_t kernel_counts_lines(struct kernel_counts kernel_counts)
 {
     return vaddlvq_u8(kernel_counts.lines);
 }

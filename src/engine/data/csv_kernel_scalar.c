@@ -76,7 +76,7 @@ struct kernel_counts {
     uint64_t quotes;
 };
 
-ALWAYS_INLINE void table_counters_add(struct kernel_counts *kernel_counts, struct block block)
+ALWAYS_INLINE void kernel_counts_add(struct kernel_counts *kernel_counts, struct block block)
 {
     uint64_t lines = 0; /* Byte-sized counters: at most 8 each. */
     for (int i = 0; i < BLOCK_WORDS; i++) {
@@ -86,7 +86,7 @@ ALWAYS_INLINE void table_counters_add(struct kernel_counts *kernel_counts, struc
     kernel_counts->lines += lines * 0x0101010101010101u >> 56;
 }
 
-ALWAYS_INLINE uint64_t drop_counters(struct kernel_counts kernel_counts)
+ALWAYS_INLINE uint64_t kernel_counts_lines(struct kernel_counts kernel_counts)
 {
     return kernel_counts.lines;
 }

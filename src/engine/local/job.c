@@ -242,7 +242,7 @@ static status plan_job(struct job *job, struct error *err)
     return compile_queries(&job->source, &job->arena, &job->plan, err);
 }
 
-/* ---- incarnation ---- */
+/* ---- begin and end ---- */
 
 static status open_files(struct job *job, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* local.c - the incarnation of a run: phases, threads, failures and audit.
+/* local.c - a run from begin to end: phases, threads, failures and audit.
  *
  * The first failure stops all; its text is the job's.
  */
@@ -181,7 +181,7 @@ static status check_balance(struct local_run *run, struct error *err)
     return STATUS_OK;
 }
 
-/* ---- incarnation ---- */
+/* ---- begin and end ---- */
 
 static bool can_stream(const struct local_run *run, const struct fold *fold)
 {

@@ -213,9 +213,9 @@ static void substring_bounds(int64_t length, int64_t from, int64_t count, int64_
     count = count > bound ? bound : count < -bound ? -bound : count;
     if (from == 0 && count < 0) return;
     /* Where the counting starts may lie outside of the text; a negative count goes to the left. */
-    int64_t exchange = from > 0 ? from - 1 : from < 0 ? length + from : -1;
-    int64_t start = count < 0 ? exchange + count : exchange;
-    int64_t end = count < 0 ? exchange : exchange + count;
+    int64_t origin = from > 0 ? from - 1 : from < 0 ? length + from : -1;
+    int64_t start = count < 0 ? origin + count : origin;
+    int64_t end = count < 0 ? origin : origin + count;
     if (start < 0) start = 0;
     if (end > length) end = length;
     if (start >= end) return;

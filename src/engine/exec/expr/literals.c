@@ -264,7 +264,7 @@ VECTOR_TARGET static inline vector vector_load(const uint8_t *bytes)
     return _mm256_loadu_si256((const __m256i *)(const void *)bytes);
 }
 
-/* In both producers. */
+/* In both lanes. */
 VECTOR_TARGET static inline vector halves_load(const uint8_t halves[16])
 {
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)halves));
@@ -356,16 +356,15 @@ static inline uint32_t place_of(uint32_t start, uint32_t number, uint32_t last)
     return place < last ? place : last;
 }
 
-static bool verify_producers(const struct literals *literals, struct text text, uint32_t at,
-                             const uint8_t *producers, bool *in_out_unsure)
+static bool verify_lanes(const struct literals *literals, struct text text, uint32_t at,
+                         const uint8_t *lanes, bool *in_out_unsure)
 {
     for (uint32_t first = 0; first < VECTOR_BYTES; first += sizeof(uint64_t)) {
         uint64_t some;
-        memcpy(&some, producers + first, sizeof some);
+        memcpy(&some, lanes + first, sizeof some);
         for (; some != 0; some &= ~((uint64_t)255 << (__builtin_ctzll(some) & 56))) {
-            uint32_t producer = first + (uint32_t)__builtin_ctzll(some) / 8;
-            if (verify(literals, text, at + producer, producers[producer], in_out_unsure))
-                return true;
+            uint32_t lane = first + (uint32_t)__builtin_ctzll(some) / 8;
+            if (verify(literals, text, at + lane, lanes[lane], in_out_unsure)) return true;
         }
     }
     return false;
@@ -381,11 +380,10 @@ VECTOR_TARGET static __attribute__((noinline)) bool verify_stretch(const struct 
     const uint8_t *bytes = (const uint8_t *)text.bytes;
     for (uint32_t i = 0; i < STRETCH_VECTORS; i++) {
         uint32_t place = place_of(start, i, last);
-        uint8_t producers[VECTOR_BYTES];
-        vector_store(producers,
-                     probe(table_load(literals, 0), table_load(literals, 1),
-                           table_load(literals, 2), table_load(literals, 3), bytes + place));
-        if (verify_producers(literals, text, place, producers, in_out_unsure)) return true;
+        uint8_t lanes[VECTOR_BYTES];
+        vector_store(lanes, probe(table_load(literals, 0), table_load(literals, 1),
+                                  table_load(literals, 2), table_load(literals, 3), bytes + place));
+        if (verify_lanes(literals, text, place, lanes, in_out_unsure)) return true;
     }
     return false;
 }

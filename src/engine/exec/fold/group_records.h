@@ -50,8 +50,8 @@ struct group_records {
     bool window_due;          /* To be looked for. */
     uint32_t rows_seen;       /* By which it is looked for first. */
     uint64_t *hashes;         /* GROUP_SLICE_ROWS of them. */
-    struct arena arena;       /* Of the object's incarnation. */
-    struct arena texts;       /* Of the groups' incarnation. */
+    struct arena arena;       /* Of the object's lifetime. */
+    struct arena texts;       /* Of the groups' lifetime. */
 };
 
 /* The first key_count fields are the keys. `*`out_state_offset` is where the states begin. */

@@ -23,7 +23,7 @@ struct group_table {
     uint32_t *merge_keys;    /* 0, 1, 2...: keys are the first columns of a partial batch. */
     uint32_t tried_rows;     /* Up to TRIAL_ROWS, */
     bool passes;             /* and whether it takes no more. */
-    struct arena arena;      /* Of the table's incarnation. */
+    struct arena arena;      /* Of the table's lifetime. */
     struct arena scratch;    /* Of one slice of rows. */
     unsigned char **records; /* GROUP_SLICE_ROWS of them. */
 };

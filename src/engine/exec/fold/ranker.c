@@ -39,7 +39,7 @@ struct ranker {
     size_t threshold_count; /* A power of two, or 0. */
     bool has_gate;
     struct rank_gate gate;
-    struct arena arena; /* Of the ranker's incarnation. */
+    struct arena arena; /* Of the ranker's lifetime. */
     struct arena scratch;
     struct arena prune_arena; /* Thresholds: until the next pruning. */
 };

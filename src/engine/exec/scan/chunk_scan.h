@@ -63,7 +63,7 @@ struct chunk_counters {
 
 struct chunk_scan;
 
-/* The table is borrowed for the scan's incarnation; it has no columns of list types. used[c]: some
+/* The table is borrowed for the scan's lifetime; it has no columns of list types. used[c]: some
  * query reads the value of table column c. */
 MUST_USE status chunk_scan_create(const struct table *table, const bool *used, uint32_t field_limit,
                                   struct budget *budget, struct chunk_scan **out,
