@@ -189,7 +189,7 @@ def body_mistakes(page):
 
 def kinds_of(name, prefix):
     """`1 MANIFEST`, and so on, from an enum that begins with 1."""
-    kinds = re.search(rf"{prefix}_\w+ = 1,(?:\s*{prefix}_\w+,?.*)*", source(name))[0]
+    kinds = re.search(rf"{prefix}_\w+ = 1,.*(?:\s*{prefix}_\w+,?.*)*", source(name))[0]
     names = [kind for kind in re.findall(rf"{prefix}_(\w+)", kinds) if kind != "KINDS"]
     return [f"{number} {kind}" for number, kind in enumerate(names, 1)]
 

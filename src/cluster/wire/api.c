@@ -1,8 +1,8 @@
 /* api.c - one table of routes, walked in both directions.
  *
  * A path is split at its slashes before anything is decoded, so that an encoded slash is part of a
- * name (and refused with it) and never moves a request to another route. Only names and values are
- * decoded: what is fixed, and every number in a path, has one spelling.
+ * name (and refused with it) and never moves a request to another route (RFC 3986, 2.4 and 7.3).
+ * Only names and values are decoded: fixed segments and numbers in a path have one spelling.
  */
 #include "cluster/wire/api.h"
 
@@ -56,7 +56,7 @@ static bool text_is(struct text text, const char *string)
     return text_equal(text, text_of(string));
 }
 
-/* Takes what stands before the separator, or all; false when nothing is left. */
+/* Takes the part before the separator, or all; false: nothing is left. */
 static bool piece_take(struct text *rest, char separator, struct text *out)
 {
     if (rest->bytes == NULL) return false;
@@ -102,7 +102,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* Borrows what has no percent sign (RFC 3986, 2.1). */
+/* Borrows a value that has no percent sign (RFC 3986, 2.1). */
 static status percent_decode(struct text encoded, struct arena *arena, struct text *out,
                              struct error *err)
 {
@@ -406,7 +406,7 @@ status api_request_parse(const struct api_http *http, struct arena *arena, struc
 
 /* ---- formatting ---- */
 
-/* Of what people type or configure; the rest is made by programs, and asserted. */
+/* Checks values that people type or configure; the rest is made by programs, and asserted. */
 static status request_check(const struct api_request *request, struct error *err)
 {
     const char *path = routes[request->kind].path;
@@ -474,7 +474,7 @@ static void query_format(const struct api_request *request, struct buf *out)
     if (request->has_seen) buf_format(out, "%cseen=%016" PRIx64, before, request->seen);
 }
 
-/* Moves what was built into the arena. */
+/* Moves a finished text into the arena. */
 static status built_take(struct buf *built, struct arena *arena, struct text *out,
                          struct error *err)
 {
@@ -547,7 +547,7 @@ void api_reply_error(struct api_reply *reply, uint32_t http, const struct error 
     reply->content_type = json_type;
     buf_reset(&reply->body);
     api_error_encode(err, &reply->body);
-    /* Without memory the status alone has to say it. */
+    /* Without memory the status code is the whole answer. */
     if (reply->body.failed) buf_reset(&reply->body);
 }
 

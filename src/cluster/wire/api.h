@@ -1,16 +1,17 @@
-/* api.h - what clients and gateways say to each other over HTTP.
+/* api.h - the HTTP interface between clients and gateways.
  *
- * Requests are structs here; api_request_parse makes one of method, path, query and headers, and
- * api_request_format does the reverse, so that client and server can't disagree. Replies are a
+ * A request is a struct here: api_request_parse makes one of method, path, query and headers, and
+ * api_request_format does the reverse, so that client and server cannot disagree. A reply is a
  * status code and a body: JSON but for results, which are binary pages.
  *
- * Numbers are decimal and at most API_NUMBER_MAX, which every reader of JSON holds exactly. What
- * uses all 64 bits (hashes, sums, attempts) is 16 lower-case hex digits, in JSON a string.
+ * Numbers are decimal and at most API_NUMBER_MAX, which every reader of JSON holds exactly (RFC
+ * 8259, 6: integers up to 2^53). Values of all 64 bits (hashes, sums, attempts) are 16 lower-case
+ * hex digits, in JSON a string.
  *
- * Memory: a parsed request borrows from what it was parsed from and takes the rest from the arena;
- * so does a page. What is decoded from JSON lives in the arena alone.
- * Failure: what a client got wrong is STATUS_INPUT, what is too large STATUS_LIMIT; what a gateway
- * got wrong is STATUS_CORRUPT.
+ * Memory: a parsed request borrows from its source and takes the rest from the arena; so does a
+ * page. Values decoded from JSON live in the arena alone.
+ * Failure: a client's mistake is STATUS_INPUT, too large a value STATUS_LIMIT; a gateway's mistake
+ * is STATUS_CORRUPT.
  */
 #ifndef CLUSTER_WIRE_API_H
 #define CLUSTER_WIRE_API_H
@@ -68,7 +69,7 @@ struct api_request {
     const struct scan_sent *sent;
     uint32_t sent_count;
     bool has_seen;
-    uint64_t seen;      /* hash_bytes of the last view that came: another one is news; 0: none. */
+    uint64_t seen;      /* hash_bytes of the last view received: another one is news; 0: none. */
     uint64_t end_count; /* API_PUT_END */
     uint64_t end_sum;
     struct text body;
@@ -118,8 +119,7 @@ void api_reply_error_text(const struct api_reply *reply, struct error *err);
 
 struct job_request {
     struct text build;
-    struct text
-        analysis; /* Empty, or the name of one that the gateway has; then no SQL is given. */
+    struct text analysis; /* Empty, or one that the gateway has; then no SQL is given. */
     struct text tables_sql;
     const struct manifest_query *queries;
     uint32_t query_count;
@@ -129,7 +129,7 @@ struct job_request {
     uint32_t table_count;
     uint32_t chunk_bytes;
     uint32_t field_limit;
-    uint64_t broadcast_limit; /* That the client planned with; 0: as the cluster has it. */
+    uint64_t broadcast_limit; /* The one the client planned with; 0: the cluster's. */
 };
 
 /* STATUS_INPUT: a text is not UTF-8, and JSON would change it. */
@@ -190,24 +190,24 @@ struct job_view {
     uint32_t rerequest_count;
     uint32_t worker_count;
     uint32_t workers_answering;
-    struct text silent; /* Names of those that don't, for people. */
+    struct text silent; /* Names of the workers that do not answer, for people. */
     status failure;     /* Of a failed job. */
     struct text text;
 };
 
-/* It is for people too: what is not UTF-8 is replaced, and counts are cut to API_NUMBER_MAX. */
+/* For people too: bytes that are not UTF-8 are replaced, and counts are cut to API_NUMBER_MAX. */
 void job_view_encode(const struct job_view *view, struct buf *out);
 MUST_USE status job_view_decode(struct text json, struct arena *arena, struct job_view *out,
                                 struct error *err);
 
 /* ---- GET jobs and GET nodes ---- */
 
-/* A job, as the workers that hold it tell. */
+/* A job, from what the workers that hold it say. */
 struct job_entry {
     struct text job;
     enum job_state state;
     uint64_t age_ms;       /* Since the first of them heard of it. */
-    uint64_t lease_ms;     /* What is left: the job of a silent client is removed then. */
+    uint64_t lease_ms;     /* Left; when it ends, the job of a silent client is removed. */
     uint64_t applied;      /* Messages, of all streams on all workers. */
     uint32_t worker_count; /* How many hold it. */
 };
@@ -231,7 +231,7 @@ struct node_entry {
     bool folds;
     uint64_t uptime_ms;
     uint32_t job_count;
-    struct text state;       /* As the monitors see it; without any, whether it answers. */
+    struct text state;       /* As the monitors see it; without monitors, whether it answers. */
     struct text incarnation; /* When it was started: wall clock in ms; empty: not known. */
     uint32_t restarts;       /* By monitors. */
     uint64_t silent_ms;      /* Since the monitors last heard of it. */
@@ -242,19 +242,19 @@ struct node_entry {
 /* A queue at the broker. */
 struct queue_entry {
     struct text name;  /* inbox.NODE or work.K */
-    uint64_t messages; /* That wait; not those that somebody has in flight. */
+    uint64_t messages; /* Waiting, without those in flight to a consumer. */
     uint32_t consumers;
 };
 
 struct node_list {
     struct text cluster;
-    struct text gateway; /* Who says so. */
+    struct text gateway; /* The one that answers. */
     bool connected;      /* It has a broker. */
     const struct node_entry *nodes;
     uint32_t node_count;
     struct text leader;        /* Of the monitors; empty: there is none, or it is not known. */
     uint64_t term;             /* Its term; 0: none. */
-    bool monitored;            /* The monitors have told this gateway how the nodes are, */
+    bool monitored;            /* The monitors have sent this gateway a view, */
     uint64_t monitored_ms_ago; /* so long ago. */
     const struct queue_entry *queues;
     uint32_t queue_count;
@@ -262,7 +262,7 @@ struct node_list {
 
 /* ---- GET timeline ---- */
 
-/* Something that happened to a job, or to the cluster while it ran. */
+/* An event of a job, or of the cluster while it ran. */
 struct timeline_event {
     uint64_t ms_ago;
     struct text what; /* submitted, phase, complete, done...; or one of cluster_event_names. */
@@ -278,7 +278,7 @@ struct timeline {
     struct text silent; /* Names of workers that did not answer, for people. */
 };
 
-/* As with views, what is not UTF-8 is replaced. */
+/* As with views, bytes that are not UTF-8 are replaced. */
 void job_list_encode(const struct job_list *list, struct buf *out);
 MUST_USE status job_list_decode(struct text json, struct arena *arena, struct job_list *out,
                                 struct error *err);

@@ -1,7 +1,7 @@
-/* api_json.c - the shapes of the bodies that clients and gateways exchange.
+/* api_json.c - the schemas of the bodies that clients and gateways exchange.
  *
- * A gateway reads what anybody sends and refuses keys that it does not know: a misspelt option must
- * not be ignored. A client skips them in views, so that a gateway can say more than it knows.
+ * A gateway refuses keys that it does not know: a misspelt option must not be ignored. A client
+ * skips them in views, so that a newer gateway can say more.
  */
 #include "cluster/wire/api_json.h"
 

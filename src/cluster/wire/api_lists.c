@@ -1,7 +1,7 @@
-/* api_lists.c - the shapes of what people look at: jobs, nodes, and the timeline of a job.
+/* api_lists.c - the schemas of the lists for people: jobs, nodes, and the timeline of a job.
  *
- * What a gateway does not know it leaves out, and readers skip what they don't know, so that
- * gateways and commands of different builds understand each other here.
+ * A gateway leaves out values that it does not know, and a reader skips keys that it does not know,
+ * so that gateways and commands of different builds understand each other here.
  */
 #include "cluster/wire/api.h"
 #include "cluster/wire/json_schema.h"
@@ -11,7 +11,7 @@ enum {
     LISTED_NODES_MAX = 4096,
     LISTED_QUEUES_MAX = 4096,
     LISTED_EVENTS_MAX = 1 << 16,
-    LISTED_TEXT_MAX = 4096,  /* What is said of one node, or in one event. */
+    LISTED_TEXT_MAX = 4096,  /* A text about one node, or in one event. */
     NAMES_TEXT_MAX = 1 << 16 /* All names of silent workers. */
 };
 

@@ -1,7 +1,8 @@
 /* chunk_body.c - the layout of a chunk's body: version, mark, the fields of the struct in their
  * order, as codec.h writes them.
  *
- * There is no seal: the body travels beside its checksum, over HTTP as in messages.
+ * It has no checksum of its own: that is beside the body, in a header over HTTP, in a field of
+ * CHUNK.
  */
 #include "cluster/wire/message.h"
 

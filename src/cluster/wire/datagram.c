@@ -1,12 +1,12 @@
-/* datagram.c - a head, the fields of its kind, and a keyed code over all of it.
+/* datagram.c - a head, the fields of its kind, and a MAC over all of it.
  *
- * The code is BLAKE2b with the cluster's key, 16 bytes of it, as libsodium's generichash computes
- * it: made for short inputs, so that a flood of forged datagrams costs about a microsecond each.
- * Its personalisation keeps it apart from whatever else a key may be used for one day.
+ * The MAC is keyed BLAKE2b (RFC 7693) with the cluster's key, cut to 16 bytes, as libsodium's
+ * generichash computes it: fast for short inputs, so that a flood of forged datagrams costs about a
+ * microsecond each. Its personalisation separates it from other uses that the key may get.
  *
  * Names and texts have a byte for their size instead of four: a view of DATAGRAM_NODES_MAX nodes
  * with the longest names and texts just fits. Control bytes of a text become blanks, since texts
- * end in logs and on terminals, and decoding refuses what was not treated so.
+ * end in logs and on terminals, and decoding refuses texts that have any.
  */
 #include "cluster/wire/datagram.h"
 
@@ -22,7 +22,7 @@
 enum {
     VERSION = 1,
     SEAL_BYTES = 16,
-    NAME_BYTES = DATAGRAM_NAME_SIZE, /* The size, and what is not its end. */
+    NAME_BYTES = DATAGRAM_NAME_SIZE, /* A byte of size, and the name without its end. */
     TEXT_BYTES = DATAGRAM_TEXT_SIZE,
     HEAD_BYTES = 1 + 1 + 2 * NAME_BYTES + 3 * 8,
     TERM_BYTES = 8 + 4,
@@ -79,7 +79,7 @@ int event_place_compare(struct event_place a, struct event_place b)
     return (a.sequence > b.sequence) - (a.sequence < b.sequence);
 }
 
-/* ---- the seal ---- */
+/* ---- the MAC ---- */
 
 static void seal_compute(const void *bytes, size_t size, const struct datagram_key *key,
                          uint8_t out[SEAL_BYTES])
@@ -87,13 +87,13 @@ static void seal_compute(const void *bytes, size_t size, const struct datagram_k
     static const unsigned char purpose[crypto_generichash_blake2b_PERSONALBYTES + 1] =
         "millrace-udp-v1.";
     static atomic_bool is_ready;
-    /* Any thread may; and without it the code is the same, only slower. */
+    /* Any thread may call it; without it the MAC is the same, only slower. */
     if (!atomic_load_explicit(&is_ready, memory_order_relaxed)) {
         atomic_store_explicit(&is_ready, sodium_init() >= 0, memory_order_relaxed);
     }
     int refused = crypto_generichash_blake2b_salt_personal(out, SEAL_BYTES, bytes, size, key->bytes,
                                                            sizeof key->bytes, NULL, purpose);
-    ASSERT(refused == 0); /* It knows only wrong sizes. */
+    ASSERT(refused == 0); /* Only wrong sizes are refused. */
 }
 
 /* ---- out ---- */

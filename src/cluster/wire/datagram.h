@@ -1,22 +1,23 @@
-/* datagram.h - what nodes, monitors and operators tell each other over UDP.
+/* datagram.h - the datagrams between nodes, monitors and operators, over UDP.
  *
- *     node -> monitor        BEAT        I live, and how far I am
- *     monitor -> sender      CHALLENGE   answer with this number, so that I know it is you, now
- *     monitor -> monitor     ELECTION    see cluster/role/monitor/election.h
- *     leader -> node         ORDER       end yourself
- *     leader -> gateways and monitors   VIEW, EVENTS     how the nodes are; what happened
- *     operator -> monitor    ASK         how are the nodes, or: stop this one; the answer is VIEW
- *                                        and EVENTS
+ *     node -> monitor                  HEARTBEAT     state and progress of the node
+ *     receiver -> sender               CHALLENGE     a nonce that proves a datagram to be recent
+ *     monitor -> monitor               ELECTION      see cluster/role/monitor/election.h
+ *     leader -> node                   ORDER         stop, or end at once
+ *     leader -> gateways and monitors  VIEW, EVENTS  health of the nodes; what happened to them
+ *     operator -> monitor              ASK           a view and events, or a node to be stopped
  *
- * Every datagram begins with who sends it to whom and ends with a code that only holders of the
- * cluster's key can make. A recorded one does no harm either: its sender's incarnation and sequence
- * and the receiver's `nonce` show that it is old; cluster/role/replay_guard.h decides.
+ * Every datagram begins with its sender and receiver and ends with a message authentication code
+ * (MAC) that only holders of the cluster's key can compute. A recorded one does no harm either: its
+ * sender's incarnation and sequence and the receiver's `nonce` show that it is old;
+ * cluster/role/replay_guard.h decides.
  *
- * A datagram is at most DATAGRAM_BYTES_MAX bytes, so that networks don't take it apart; longer
- * lists are several datagrams, each of use by itself.
+ * A datagram is at most DATAGRAM_BYTES_MAX bytes, so that it fits one packet of every usual network
+ * and is never fragmented (IPv6 guarantees 1,280: RFC 8200, 5). Longer lists are several datagrams,
+ * each of use alone.
  *
  * Memory: a decoded datagram is a value: names are copied into it. Failure: STATUS_CORRUPT for
- * bytes that no encoder wrote, or that were sealed with another key.
+ * bytes that no encoder wrote, or whose MAC was computed with another key.
  */
 #ifndef CLUSTER_WIRE_DATAGRAM_H
 #define CLUSTER_WIRE_DATAGRAM_H
@@ -54,7 +55,7 @@ enum datagram_kind {
     DATAGRAM_KINDS
 };
 
-/* An office: terms are ordered by number, then by who holds it. Number 0: none yet. */
+/* A term of office, ordered by number, then by holder. Number 0: none yet. */
 struct term {
     uint64_t number;
     uint32_t holder; /* Position of the monitor in the cluster file. */
@@ -67,10 +68,10 @@ struct event_place {
 };
 
 enum heartbeat_state {
-    HEARTBEAT_STARTING, /* Reading back its log, connecting. */
+    HEARTBEAT_STARTING, /* Replays its log, connects. */
     HEARTBEAT_UP,
     HEARTBEAT_STOPPING, /* It was asked to. */
-    HEARTBEAT_STOPPED,  /* Its last words. */
+    HEARTBEAT_STOPPED,  /* Its last heartbeat. */
     HEARTBEAT_STATES
 };
 
@@ -78,9 +79,9 @@ struct heartbeat {
     enum node_role role;
     enum heartbeat_state state;
     struct term seen;  /* The highest term it has had an order or a view of. */
-    uint64_t progress; /* Changes as long as its main loop turns, or reads a log back. */
+    uint64_t progress; /* Changes while its main loop turns or replays a log. */
     uint64_t uptime_ms;
-    uint64_t replayed;       /* Records read back at this start. */
+    uint64_t replayed;       /* Records replayed at this start. */
     uint64_t resident_bytes; /* Of memory. */
     uint32_t job_count;
     struct event_place events; /* Gateways and monitors: the last event they know. */
@@ -90,15 +91,15 @@ struct heartbeat {
 struct challenge {
     uint64_t incarnation;
     uint64_t sequence;
-    uint64_t nonce; /* To be in everything that is sent to us from now on. */
+    uint64_t nonce; /* To be in every datagram sent to us from now on. */
 };
 
 enum election_kind {
-    ELECTION_PEER,    /* I am here; `eligible`: and see a majority that sees me. */
-    ELECTION_STAND,   /* I want `term`. */
+    ELECTION_PEER,    /* I am here; `eligible`: and have two-way links with a majority. */
+    ELECTION_STAND,   /* I stand for `term`: vote for me (Raft's RequestVote). */
     ELECTION_GRANT,   /* You have my vote for `term`, as of `round`. */
     ELECTION_REFUSE,  /* I know of `term`, or have promised otherwise. */
-    ELECTION_RENEW,   /* I have `term`; keep your vote with me; `round`. */
+    ELECTION_RENEW,   /* I hold `term`: renew your vote; `round` (Raft's empty AppendEntries). */
     ELECTION_RELEASE, /* I give up `term`. */
     ELECTION_KINDS
 };
@@ -108,10 +109,9 @@ struct election_message {
     struct term term;
     uint64_t round;     /* Of STAND and RENEW, returned in GRANT. */
     bool eligible;      /* PEER */
-    uint64_t heard_ago; /* PEER: ms since I last accepted something of you; UINT64_MAX: never. */
-    uint64_t cluster;   /* A hash of the monitors' names in order, lease, the failure timeout and
-                           heartbeat_period:   who has others has another cluster file, and its votes
-                           count nothing. */
+    uint64_t heard_ago; /* PEER: ms since I last accepted a message of yours; UINT64_MAX: never. */
+    uint64_t cluster;   /* Hash of the monitors' names in order, lease, failure_timeout and
+                           heartbeat_period. With another cluster file votes count nothing. */
 };
 
 enum order_kind {
@@ -127,13 +127,13 @@ struct order {
 };
 
 enum health {
-    HEALTH_UNKNOWN, /* Not heard of yet. */
+    HEALTH_UNKNOWN, /* Not heard yet. */
     HEALTH_STARTING,
     HEALTH_UP,
-    HEALTH_SUSPECTED,  /* Silent, or without progress, for longer than the failure timeout. */
-    HEALTH_RESTARTING, /* Its driver is at work, or it is awaited. */
-    HEALTH_BROKEN,     /* Was started several times in vain; tried further. */
-    HEALTH_STOPPED,    /* On purpose: nobody starts it. */
+    HEALTH_SUSPECTED,  /* Silent for failure_timeout, or without progress for stall_timeout. */
+    HEALTH_RESTARTING, /* Its driver is at work, or its first heartbeat is awaited. */
+    HEALTH_BROKEN,     /* Several starts failed; further ones are tried. */
+    HEALTH_STOPPED,    /* On purpose: it is not restarted. */
     HEALTH_STATES
 };
 extern const char *const health_names[HEALTH_STATES];
@@ -153,7 +153,7 @@ struct monitored {
 };
 
 struct view {
-    struct term term; /* Number 0: there is no leader, and a follower says what it sees. */
+    struct term term; /* Number 0: there is no leader, and this is a follower's view. */
     char leader[DATAGRAM_NAME_SIZE]; /* Empty: none. */
     uint32_t node_total;             /* Of the cluster: this datagram has some of them. */
     struct monitored nodes[DATAGRAM_NODES_MAX];
@@ -163,14 +163,14 @@ struct view {
 enum cluster_event_kind {
     HAPPENED_ELECTED,    /* `node` is leader. */
     HAPPENED_SUSPECTED,  /* `node` is silent; `number` ms. */
-    HAPPENED_HUNG,       /* It heartbeats, and does nothing; `number` ms. */
-    HAPPENED_KILLED,     /* By an operator's hand, who says so: chaos. */
+    HAPPENED_HUNG,       /* It sends heartbeats without progress; `number` ms. */
+    HAPPENED_KILLED,     /* An operator says that it kills the node: chaos. */
     HAPPENED_RESTARTING, /* The driver has been told. */
     HAPPENED_FAILED,     /* It could not be started; `text`. */
-    HAPPENED_REPLAYED,   /* It has read back `number` records. */
+    HAPPENED_REPLAYED,   /* It has replayed `number` records. */
     HAPPENED_RESUMED,    /* It is up again; `number` ms after the last sign of its predecessor. */
     HAPPENED_STOPPED,    /* On purpose. */
-    HAPPENED_BROKEN,     /* It can't be kept alive; `text`. */
+    HAPPENED_BROKEN,     /* It cannot be kept alive; `text`. */
     HAPPENED_KINDS
 };
 extern const char *const cluster_event_names[HAPPENED_KINDS];
@@ -178,7 +178,7 @@ extern const char *const cluster_event_names[HAPPENED_KINDS];
 struct cluster_event {
     struct event_place place;
     enum cluster_event_kind kind;
-    uint64_t age_ms; /* Clocks differ; ages don't. */
+    uint64_t age_ms; /* An age, since clocks of two hosts differ. */
     char node[DATAGRAM_NAME_SIZE];
     uint64_t incarnation;
     uint64_t number;
@@ -192,7 +192,7 @@ struct event_list {
 
 enum ask_kind {
     ASK_VIEW,   /* All nodes. */
-    ASK_STOP,   /* `node` shall stop, and not be started. Only a leader does it. */
+    ASK_STOP,   /* Stop `node`, and do not restart it. Only a leader does it. */
     ASK_KILLED, /* `node` is about to be killed by an operator: for the timeline. */
     ASK_KINDS
 };
@@ -229,7 +229,7 @@ int event_place_compare(struct event_place a, struct event_place b);
  * may be empty; events must be in order. Control bytes of texts become blanks. */
 void datagram_encode(const struct datagram *datagram, const struct datagram_key *key,
                      struct buf *out);
-/* Checks the seal before anything else, in constant time. */
+/* Checks the MAC before anything else, in constant time. */
 MUST_USE status datagram_decode(struct text bytes, const struct datagram_key *key,
                                 struct datagram *out, struct error *err);
 

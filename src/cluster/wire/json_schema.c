@@ -1,4 +1,4 @@
-/* json_schema.c - jansson parses, a walk along the shape checks and copies.
+/* json_schema.c - jansson parses (RFC 8259), a walk along the schema checks and copies.
  *
  * Writing needs no tree and therefore no jansson. A tree can be a hundred times as large as its
  * text, so jansson's blocks are counted per thread and the parse fails at a limit; every tree is

@@ -1,11 +1,11 @@
 /* json_schema.h - structs as JSON objects, by description.
  *
- * A shape lists the members of a struct once, and both directions follow the list, so that what is
- * written is what is read. Reading is strict: types, sizes and names are checked, a key may stand
- * there once, and unless the shape is open, unknown keys are refused.
+ * A schema lists the members of a struct once, and both directions follow the list, so that reading
+ * undoes writing. Reading is strict: types, sizes and names are checked, a key may appear once, and
+ * unknown keys are refused unless the schema is open.
  *
- * Memory: what is decoded lives in the arena. The tree that jansson builds meanwhile is bounded;
- * its allocator is set here, so nobody else in the program calls jansson.
+ * Memory: decoded values live in the arena. The tree that jansson builds meanwhile is bounded; its
+ * allocator is set here, so no other file of the program calls jansson.
  * Threads: any.
  */
 #ifndef CLUSTER_WIRE_JSON_SCHEMA_H
@@ -24,8 +24,8 @@ enum member_kind {
     MEMBER_HEX,    /* uint64_t as a string of 16 hex digits. */
     MEMBER_BOOL,   /* bool */
     MEMBER_CHOICE, /* An enum, as one of `limit` names. */
-    MEMBER_OBJECT, /* The struct of `shape`, embedded. */
-    MEMBER_ARRAY,  /* Pointer to structs of `shape`, at most `limit`; and their count. */
+    MEMBER_OBJECT, /* The struct of `schema`, embedded. */
+    MEMBER_ARRAY,  /* Pointer to structs of `schema`, at most `limit`; and their count. */
     MEMBER_COUNTS  /* Pointer to uint64_t, each as MEMBER_COUNT, at most `limit`; their count. */
 };
 
@@ -58,9 +58,9 @@ struct json_schema {
 /* Appends one object. False: some text is not UTF-8, or has a zero byte, and was changed. */
 bool json_schema_encode(const struct json_schema *schema, const void *object, struct buf *out);
 
-/* Fills the members of `out`; others stay as they are. `refusal` is the code for what is not of
- * this shape; STATUS_LIMIT and STATUS_MEMORY are possible too. After a failure `out` may be filled
- * in part. */
+/* Fills the members of `out`; others stay as they are. `refusal` is the code for JSON that does not
+ * fit the schema; STATUS_LIMIT and STATUS_MEMORY are possible too. After a failure `out` may be
+ * filled in part. */
 MUST_USE status json_schema_decode(const struct json_schema *schema, struct text json,
                                    struct arena *arena, status refusal, void *out,
                                    struct error *err);

@@ -1,8 +1,8 @@
 /* manifest.c - the layout of a manifest: the fields of the struct in their order, as codec.h writes
- * them, behind a version and a mark, and sealed.
+ * them, behind a version and a mark, with a checksum at the end.
  *
- * The encoder fails the buf rather than write what the decoder would refuse: most of a manifest
- * comes from a client, so that a limit passed is no mistake of ours.
+ * The encoder fails the buf rather than write bytes that the decoder would refuse: most of a
+ * manifest comes from a client, so a limit that it passes is not a programmer's mistake.
  */
 #include "cluster/wire/manifest.h"
 

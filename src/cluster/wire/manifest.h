@@ -1,12 +1,12 @@
-/* manifest.h - all that shapes a job's bytes, in one message.
+/* manifest.h - every input of a job's answer but the records: SQL, settings, files, workers.
  *
- * Whoever has the manifest can do any part of the job: it holds the SQL, and a plan is a function
- * of SQL, settings, file sizes and build. The hash of the encoded manifest is in every message of
- * the job, and whatever carries another hash is refused. So a worker never mixes two meanings of
- * one job id.
+ * A worker that has the manifest can do any part of the job: it plans the SQL itself, since a plan
+ * is a function of SQL, settings, file sizes and build. The hash of the encoded manifest is in
+ * every message of the job, and a message with another hash is refused. So a worker never mixes two
+ * jobs of one id.
  *
  * Memory: a decoded manifest borrows texts from the bytes and takes arrays from the arena.
- * Failure: bytes that are not what an encoder wrote give STATUS_CORRUPT.
+ * Failure: bytes that no encoder wrote give STATUS_CORRUPT.
  */
 #ifndef CLUSTER_WIRE_MANIFEST_H
 #define CLUSTER_WIRE_MANIFEST_H
@@ -63,9 +63,9 @@ struct manifest {
     uint32_t query_count;
     const struct manifest_setting *settings;
     uint32_t setting_count;
-    const struct manifest_table *tables; /* All that were measured, also those no query reads. */
+    const struct manifest_table *tables; /* Also those that no query reads. */
     uint32_t table_count;
-    const struct manifest_worker *workers; /* Order matters: it says who owns what. */
+    const struct manifest_worker *workers; /* Their order decides which one owns which shard. */
     uint32_t worker_count;
     uint32_t shard_count; /* Of folds that have a key. */
     uint32_t chunk_bytes;

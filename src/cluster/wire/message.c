@@ -4,13 +4,12 @@
  *     u8 version, u8 kind, text job, u64 manifest, text from, the kind's fields,
  *     u32 size of the fields from the version on, u64 checksum of these and of their size
  *
- * Only a CHUNK has a body. It comes first so that whoever has it makes it a message by writing
- * behind it; and it has a checksum of its own among the fields, so that nobody has to sum up
- * megabytes who only passes them on.
+ * Only a CHUNK has a body. It comes first so that a gateway makes a message of an uploaded body by
+ * writing behind it. It has a checksum of its own among the fields, so that a node that only passes
+ * it on does not hash megabytes.
  *
  * The fields of a kind are those of its struct in their order, as codec.h writes them. Each kind
- * has a function that writes them and, below it, one that reads them: line by line they say the
- * same.
+ * has a function that writes them and, below it, one that reads them, line by line the same.
  */
 #include "cluster/wire/message.h"
 
@@ -511,7 +510,7 @@ const char *message_name(enum message_kind kind)
     return kind_is_known(kind) ? classes[kind].name : "UNKNOWN";
 }
 
-/* Not less than a message with much in it takes, so that its bytes are not moved while it grows. */
+/* At least the size of a large message, so that its bytes are not moved while it grows. */
 static size_t bulk_bytes(const struct message *message)
 {
     size_t size = 256;
@@ -572,7 +571,7 @@ void message_encode_behind(const struct message *message, struct buf *body)
     put_fields(message, &writer);
 }
 
-/* How many bytes the fields take, of all; 0: that can't be. */
+/* The size of the fields in bytes; 0: impossible. */
 static uint32_t fields_size(struct text bytes)
 {
     if (bytes.size < TAIL_BYTES) return 0;
@@ -583,7 +582,7 @@ static uint32_t fields_size(struct text bytes)
     return size <= bytes.size - TAIL_BYTES ? size : 0;
 }
 
-/* Finds it in the bytes before the fields. */
+/* Finds the body in the bytes before the fields. */
 static void get_body(struct codec_reader *reader, struct text before, struct message *message)
 {
     uint32_t size = message->kind == MESSAGE_CHUNK ? message->chunk.body.size : 0;

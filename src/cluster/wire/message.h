@@ -1,4 +1,4 @@
-/* message.h - everything that goes through the broker, and into the input log.
+/* message.h - the messages that go through the broker, and into the input log.
  *
  *     gateway -> worker    MANIFEST SYNC END FETCH REMOVE LIST
  *     worker -> gateway    STORED STATUS RESULT JOBS (MANIFEST, when asked for)
@@ -6,16 +6,18 @@
  *     worker -> work queue -> worker -> worker    BARRIER
  *     worker -> worker    OUTPUT PRODUCER_END ASK
  *
- * A stream is what one source sends to one worker: the chunks of a scan (mapped by anybody), or the
- * batches that one shard of a fold emits. Its messages are numbered 0, 1, 2... and its end is a
- * count and a sum of batch_hash(number, checksum), so that order and duplicates don't matter.
+ * A stream is what one source sends to one worker: the outputs of a scan's chunks, whichever worker
+ * maps them, or the batches that one shard of a fold emits. Its messages are numbered 0, 1, 2...
+ * and its end is a count and a sum of batch_hash(number, checksum). Both are functions of the set
+ * of messages, so order and duplicates do not matter, and no barrier among producers is needed.
  *
- * Every encoded message ends with a checksum of all before it. Item bytes in OUTPUT and RESULT
- * start at multiples of 8 from the message's first byte, so that batches can be decoded in place.
+ * Every encoded message ends with a checksum of the bytes before it. Item bytes in OUTPUT and
+ * RESULT start at multiples of 8 from the message's first byte, so that batches are decoded in
+ * place.
  *
  * Memory: a decoded message borrows texts from the bytes and takes arrays from the arena.
- * Failure: bytes that are not what an encoder wrote give STATUS_CORRUPT; counts are checked against
- * what is left before anything is allocated.
+ * Failure: bytes that no encoder wrote give STATUS_CORRUPT. A count is checked against the bytes
+ * that are left before memory is allocated for it: a short message cannot ask for gigabytes.
  */
 #ifndef CLUSTER_WIRE_MESSAGE_H
 #define CLUSTER_WIRE_MESSAGE_H
@@ -27,31 +29,33 @@
 #include "engine/base/text.h"
 
 enum message_kind {
-    MESSAGE_MANIFEST = 1,
-    MESSAGE_STORED,
-    MESSAGE_SYNC,
-    MESSAGE_STATUS,
-    MESSAGE_CHUNK,
-    MESSAGE_END,
-    MESSAGE_OUTPUT,
-    MESSAGE_PRODUCER_END,
-    MESSAGE_ASK,
-    MESSAGE_BARRIER,
-    MESSAGE_FETCH,
-    MESSAGE_RESULT,
-    MESSAGE_REMOVE,
-    MESSAGE_LIST,
-    MESSAGE_JOBS,
+    MESSAGE_MANIFEST = 1, /* Store this job; or the answer to a SYNC that needs the manifest. */
+    MESSAGE_STORED,       /* Whether the worker has stored it. */
+    MESSAGE_SYNC,         /* What do you have of this job? Renews its lease. */
+    MESSAGE_STATUS,       /* The answer: progress, and which chunks are missing. */
+    MESSAGE_CHUNK,        /* Records of a file, for any worker to map. */
+    MESSAGE_END,          /* So many chunks has a scan. */
+    MESSAGE_OUTPUT,       /* What one chunk or one batch of a fold gives one worker. */
+    MESSAGE_PRODUCER_END, /* So many batches has one shard of a fold. */
+    MESSAGE_ASK,          /* Re-request: send these batches of a fold again, or its end. */
+    MESSAGE_BARRIER,      /* Follows earlier chunks through a work queue, back to its sender. */
+    MESSAGE_FETCH,        /* Send batches of a result. */
+    MESSAGE_RESULT,       /* The answer. */
+    MESSAGE_REMOVE,       /* The job is over: delete it. */
+    MESSAGE_LIST,         /* Which jobs do you have? */
+    MESSAGE_JOBS,         /* The answer. */
     MESSAGE_KINDS
 };
 
-/* What a stream carries: outputs of a scan's maps, outputs of maps over what one shard of a fold
- * emitted, or what a fold emitted as it is, for every worker's maps to join with. */
-enum stream_source { STREAM_SCAN, STREAM_FOLD, STREAM_COPY };
+enum stream_source {
+    STREAM_SCAN, /* Outputs of a scan's maps. */
+    STREAM_FOLD, /* Outputs of maps over the batches that one shard of a fold emitted. */
+    STREAM_COPY  /* Those batches themselves: a broadcast build side, copied to every worker. */
+};
 
 struct message_manifest {
     uint64_t request;
-    bool order; /* Also beyond the limit of jobs: somebody holds it already. */
+    bool order; /* Also beyond the limit of jobs: another worker holds it already. */
     struct text bytes;
 };
 
@@ -60,8 +64,8 @@ enum stored_outcome {
     STORED_HELD,      /* Was there. */
     STORED_FULL,      /* No slot is free. */
     STORED_DIFFERS,   /* The id is taken by another manifest. */
-    STORED_CANCELLED, /* Was there until somebody cancelled it, just now. */
-    STORED_REFUSED    /* Cannot be used here: another build, no memory; `text` says why. */
+    STORED_CANCELLED, /* Was there until it was cancelled, lately. */
+    STORED_REFUSED    /* This worker cannot run it: another build, no memory; `text` says why. */
 };
 
 struct message_stored {
@@ -77,22 +81,22 @@ struct scan_sent {
 
 struct message_sync {
     uint64_t request;
-    bool renew; /* Asked for by the job's owner: renews the lease and drives repair. */
-    bool
-        needs_manifest; /* The gateway does not know the job: whoever has it sends MANIFEST back. */
+    bool renew;          /* For the job's owner: renews the lease and drives repair. */
+    bool needs_manifest; /* The gateway does not know the job: a worker that does sends MANIFEST. */
     const struct scan_sent *sent;
     uint32_t sent_count;
 };
 
-/* What a worker knows of a scan's stream. */
+/* How far a worker is with a scan's stream. */
 struct scan_state {
     uint32_t scan;
     bool relevant;       /* Some of its outputs come to this worker. */
     bool ended;          /* Its END is known. */
-    uint64_t applied;    /* How many chunks' outputs are in. */
-    uint64_t contiguous; /* 0..contiguous-1 are in. */
+    uint64_t applied;    /* So many chunks' outputs are applied, */
+    uint64_t contiguous; /* and all of 0..contiguous-1. */
 };
 
+/* Chunks of a scan that are missing, for the client to send again. */
 struct rerequest {
     uint32_t scan;
     uint64_t attempt; /* Changes whenever the numbers are to be sent once more. */
@@ -155,7 +159,7 @@ struct message_end {
 enum item_kind {
     ITEM_BATCH, /* For shard `shard` of pipeline `index`'s target fold. */
     ITEM_COPY,  /* Rows of finished fold `index`, for maps to join with. */
-    ITEM_REPORT /* What was counted while chunk was mapped: see account.h. */
+    ITEM_REPORT /* Counters of the mapping of a chunk: see engine/data/counters.h. */
 };
 
 struct output_item {
@@ -165,7 +169,8 @@ struct output_item {
     struct text bytes;
 };
 
-/* What one chunk, or one batch that a fold emitted, sends to one worker. */
+/* What one chunk, or one batch that a fold emitted, gives one worker: for all exchanges of all
+ * queries one message. */
 struct message_output {
     enum stream_source source_kind;
     uint32_t source;
@@ -192,6 +197,9 @@ struct message_ask {
     uint32_t number_count;
 };
 
+/* The asker puts one on each work queue. It returns after the chunks that were ahead of it, so a
+ * chunk that is still missing then is lost, not late (the idea of Chandy and Lamport's marker,
+ * 1985). */
 struct message_barrier {
     uint32_t scan;
     uint32_t queue; /* The work queue it was put on. */
@@ -225,29 +233,29 @@ struct message_remove {
     enum remove_reason reason;
 };
 
-/* All jobs of a worker: the message's `job` is MESSAGE_NO_JOB; or it is a job's, also of one that
- * has ended lately: then its milestones come too. */
+/* With MESSAGE_NO_JOB as the message's `job`: all jobs of the worker. With a job, also one that has
+ * ended lately: its milestones too. */
 struct message_list {
     uint64_t request;
 };
 
-/* What became of a job on a worker. */
+/* A step in the life of a job on a worker. */
 enum milestone_kind {
     MILESTONE_STORED,
     MILESTONE_PHASE,    /* The first chunk of phase `number` (1..) was applied. */
     MILESTONE_REPLAYED, /* `number` records were read back after a restart. */
-    MILESTONE_COMPLETE, /* All that concerns this worker is computed. */
+    MILESTONE_COMPLETE, /* This worker has computed its part. */
     MILESTONE_FAILED,
-    MILESTONE_DONE, /* Removed, as are those below: its client has the answer; */
-    MILESTONE_CANCELLED,
-    MILESTONE_REFUSED, /* another worker did not take it; */
-    MILESTONE_EXPIRED, /* its client was silent for too long. */
+    MILESTONE_DONE,      /* Removed: its client has the answer. */
+    MILESTONE_CANCELLED, /* Removed by an operator. */
+    MILESTONE_REFUSED,   /* Removed: another worker did not take it. */
+    MILESTONE_EXPIRED,   /* Removed: its client was silent for too long. */
     MILESTONE_KINDS
 };
 
 struct milestone {
     enum milestone_kind kind;
-    uint64_t age_ms; /* Clocks differ; ages don't. */
+    uint64_t age_ms; /* An age, since clocks of two hosts differ. */
     uint64_t number;
 };
 
@@ -300,28 +308,29 @@ struct message {
 enum { MESSAGE_ROOM_BYTES = 256 }; /* All of a CHUNK but its body takes less. */
 
 void message_encode(const struct message *message, struct buf *out);
-/* The same for a CHUNK whose body is all that is in the buf: nothing is copied if there is room for
- * MESSAGE_ROOM_BYTES more. */
+/* The same for a CHUNK whose body is the content of the buf: the body is not copied if there is
+ * room for MESSAGE_ROOM_BYTES more. */
 void message_encode_behind(const struct message *message, struct buf *body);
 /* The bytes must be 8-byte aligned. */
 MUST_USE status message_decode(struct text bytes, struct arena *arena, struct message *out,
                                struct error *err);
 const char *message_name(enum message_kind kind);
-/* Tells messages apart: the checksum that an encoded one ends with; 0 if it is too short. */
+/* The identity of an encoded message: the checksum that it ends with; 0 if it is too short. */
 uint64_t message_item(struct text bytes);
 
-/* One message's part of a stream's sum. */
+/* One message's part of a stream's sum: a hash of a set, where addition makes order irrelevant
+ * (Bellare and Micciancio 1997, AdHash). */
 static inline uint64_t batch_hash(uint64_t number, uint64_t checksum)
 {
     return hash_combine(hash_u64(number), checksum);
 }
 
-/* The body of a chunk as the client makes it: where it is from, then whole CSV records. */
+/* The body of a chunk as the client makes it: its origin, then whole CSV records. */
 struct chunk_body {
     uint32_t file;
     uint64_t offset;            /* Of its first byte in the file. */
     uint64_t first_line;        /* 1-based. */
-    uint32_t file_columns;      /* Of the records; some of the file may have been left out. */
+    uint32_t file_columns;      /* Of the records: the client does not upload unused columns. */
     const uint32_t *column_map; /* Table column -> column of the records. */
     uint32_t column_count;
     struct text bytes;

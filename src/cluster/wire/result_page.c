@@ -1,9 +1,9 @@
-/* result_page.c - part of an answer as one sealed run of bytes.
+/* result_page.c - consecutive batches of a result as one run of bytes with a checksum.
  *
  *     u8 version, u64 total, u64 number of the first batch (0: there is none),
- *     u32 count, as many aligned texts, seal
+ *     u32 count, as many aligned texts, checksum
  *
- * Batches are consecutive, so that only the first one's number is written.
+ * Batches are consecutive, so only the number of the first is written.
  */
 #include "cluster/wire/api.h"
 
