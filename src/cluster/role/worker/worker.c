@@ -454,8 +454,8 @@ static void tick(struct worker *worker, struct effects *effects)
     uint64_t passed = worker->now_ms - worker->last_tick_ms;
     worker->last_tick_ms = worker->now_ms;
     if (passed > worker->config.tick_ms) passed = worker->config.tick_ms;
-    if (!worker->connected || worker->blocked || worker->config.mutation == WORKER_HAS_NO_LEASE)
-        return;
+    if (!worker->connected || worker->blocked) return;
+    if (IS_PLANTED(worker->config.mutation, WORKER_HAS_NO_LEASE)) return;
     for (uint32_t i = 0; i < worker->job_count;) {
         struct worker_job *job = worker->jobs[i];
         if (job->lease_ms > passed) {

@@ -14,7 +14,8 @@
 
 #include "cluster/role/event.h"
 
-/* Mistakes that a test of the tests plants; none otherwise. */
+/* Mistakes that the simulator plants to show that it finds them; in what is installed none has an
+ * effect. */
 enum worker_mutation {
     WORKER_AS_IT_SHOULD,
     WORKER_APPLIES_TWICE,    /* No look at what was applied already. */

@@ -275,14 +275,14 @@ static void send_producer_end(struct worker_job *job, const struct owned_shard *
                               struct effects *effects)
 {
     struct worker *self = job->worker;
-    if (self->config.mutation == WORKER_FORGETS_END) return;
+    if (IS_PLANTED(self->config.mutation, WORKER_FORGETS_END)) return;
     struct message message = worker_message(self, MESSAGE_PRODUCER_END, job);
     message.producer_end = (struct message_producer_end){.kind = kind,
                                                          .fold = owned->fold,
                                                          .shard = owned->shard,
                                                          .count = owned->emission.count,
                                                          .sum = owned->emission.sums[slot]};
-    if (self->config.mutation == WORKER_COUNTS_WRONG && message.producer_end.count > 0) {
+    if (IS_PLANTED(self->config.mutation, WORKER_COUNTS_WRONG) && message.producer_end.count > 0) {
         message.producer_end.count--;
     }
     worker_send(self, effects, to, &message);

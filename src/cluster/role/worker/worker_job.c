@@ -360,7 +360,7 @@ bool worker_job_output(struct worker_job *job, const struct message_output *outp
                   output->number >= stream->applied.contiguous;
     if (is_far) return false; /* No client with a window does that; repair brings it back. */
     bool is_known = number_set_has(&stream->applied, output->number);
-    if (is_known && worker->config.mutation != WORKER_APPLIES_TWICE) {
+    if (is_known && !IS_PLANTED(worker->config.mutation, WORKER_APPLIES_TWICE)) {
         job->duplicates++;
         return false;
     }
@@ -381,7 +381,7 @@ bool worker_job_output(struct worker_job *job, const struct message_output *outp
     if (output->source_kind == STREAM_SCAN) {
         worker_history_phase(job, job->map.layout->plan->scans[output->source].phase);
     }
-    if (worker->config.mutation == WORKER_USES_HALF_COPY) job->moved = true;
+    if (IS_PLANTED(worker->config.mutation, WORKER_USES_HALF_COPY)) job->moved = true;
     stream->sum += batch_hash(output->number, output_checksum(output));
     stream->last_progress_ms = worker->now_ms;
     stream->delay_ms = 0;
@@ -516,7 +516,7 @@ static status finish_copy(struct worker_job *job, uint32_t fold, struct error *e
 static bool advance_copy(struct worker_job *job, uint32_t fold, struct effects *effects)
 {
     const struct stream *stream = worker_job_stream(job, STREAM_COPY, fold, 0);
-    bool is_half = job->worker->config.mutation == WORKER_USES_HALF_COPY;
+    bool is_half = IS_PLANTED(job->worker->config.mutation, WORKER_USES_HALF_COPY);
     if (!job->map.layout->copied[fold] || job->copies[fold].ready || stream == NULL ||
         !(stream->complete || is_half)) {
         return false;

@@ -104,7 +104,8 @@ static void settle(struct worker *worker, struct effects *effects)
 /* Only of a chunk that should have been dropped. */
 static bool must_wait(const struct worker *worker, const struct in_flight *in_flight)
 {
-    return worker->config.mutation == WORKER_HOLDS_CHUNK && !atomic_load(&in_flight->job->ended) &&
+    return IS_PLANTED(worker->config.mutation, WORKER_HOLDS_CHUNK) &&
+           !atomic_load(&in_flight->job->ended) &&
            !worker_job_can_map((const struct worker_job *)in_flight->job, in_flight->scan);
 }
 
@@ -217,7 +218,7 @@ static bool accepts_chunk(struct worker *worker, struct worker_job *job,
         return false;
     }
     if (worker_job_can_map(job, chunk->scan)) return true;
-    if (worker->config.mutation == WORKER_HOLDS_CHUNK) return true;
+    if (IS_PLANTED(worker->config.mutation, WORKER_HOLDS_CHUNK)) return true;
     effects_say(effects, SAY_DEBUG, "event=chunk-dropped job=%s scan=%u number=%llu reason=no-copy",
                 job->id, chunk->scan, (unsigned long long)chunk->number);
     pause_work(worker, effects);

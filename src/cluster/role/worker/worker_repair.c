@@ -30,7 +30,7 @@ static bool is_due(const struct worker *worker, struct stream *stream)
     if (worker->now_ms - stream->last_progress_ms < delay_ms) return false;
     uint64_t doubled = (uint64_t)delay_ms * 2;
     if (doubled > config->repair_delay_max_ms) doubled = config->repair_delay_max_ms;
-    if (config->mutation == WORKER_NEVER_DOUBLES) doubled = config->repair_delay_ms;
+    if (IS_PLANTED(config->mutation, WORKER_NEVER_DOUBLES)) doubled = config->repair_delay_ms;
     stream->delay_ms = (uint32_t)doubled;
     stream->last_progress_ms = worker->now_ms;
     return true;
@@ -40,7 +40,7 @@ static bool is_due(const struct worker *worker, struct stream *stream)
 
 static uint64_t known_sent(const struct worker *worker, const struct stream *stream)
 {
-    uint64_t sent = worker->config.mutation == WORKER_IGNORES_SENT ? 0 : stream->sent;
+    uint64_t sent = IS_PLANTED(worker->config.mutation, WORKER_IGNORES_SENT) ? 0 : stream->sent;
     if (stream->ended && stream->end_count > sent) sent = stream->end_count;
     return sent;
 }
@@ -52,7 +52,7 @@ static void send_barriers(struct worker *worker, struct worker_job *job, struct 
     *attempt =
         (struct barrier_attempt){.id = hash_combine(worker->config.incarnation, ++worker->next_id),
                                  .limit = known_sent(worker, stream)};
-    bool only_one = worker->config.mutation == WORKER_SENDS_ONE_BARRIER;
+    bool only_one = IS_PLANTED(worker->config.mutation, WORKER_SENDS_ONE_BARRIER);
     uint32_t count = only_one ? 1 : worker->config.work_queue_count;
     for (uint32_t queue = 0; queue < count; queue++) {
         struct message message = worker_message(worker, MESSAGE_BARRIER, job);
@@ -102,7 +102,7 @@ void worker_barrier_returned(struct worker *worker, struct worker_job *job,
         if (stream->attempts[i].id == barrier->attempt) limit = stream->attempts[i].limit;
     }
     if (limit == 0) return; /* Of an attempt that was given up. */
-    bool for_all = worker->config.mutation == WORKER_SENDS_ONE_BARRIER;
+    bool for_all = IS_PLANTED(worker->config.mutation, WORKER_SENDS_ONE_BARRIER);
     for (uint32_t i = 0; i < queue_count; i++) {
         bool counts = i == barrier->queue || for_all;
         if (counts && stream->acknowledged_barriers[i] < limit)

@@ -10,6 +10,7 @@
 #ifndef CLUSTER_ROLE_WORKER_WORKER_STATE_H
 #define CLUSTER_ROLE_WORKER_WORKER_STATE_H
 
+#include "engine/base/fault_injection.h"
 #include "engine/base/number_set.h"
 #include "engine/base/random.h"
 #include "engine/exec/fold/fold.h"

@@ -27,6 +27,7 @@ enum {
     WORLD_WORKERS = 2,
     WORLD_GATEWAYS = 3,
     WORLD_TICK_MS = 20,
+    WORLD_DELAY_MAX_MS = 15, /* Of a request or a reply on its way. */
     WORLD_WAIT_MS = 3000,
     WORLD_PUT_LIMIT = 3,
     WORLD_WINDOW = 6
@@ -126,7 +127,7 @@ static inline bool world_chance(struct world *world, uint32_t per_thousand)
 
 static inline uint64_t world_delay(struct world *world)
 {
-    return 1 + random_below(&world->random, 15);
+    return 1 + random_below(&world->random, WORLD_DELAY_MAX_MS);
 }
 
 static inline struct pending *world_add(struct world *world, enum pending_kind kind)

@@ -9,12 +9,13 @@
 #include "cluster/role/worker/mapper.h"
 #include "cluster/role/worker/worker.h"
 
-enum { LEASE_MS = 60000, REPAIR_MS = 1000, TOMBSTONE_CHECK_MS = 5000 };
+enum { LEASE_MS = 60000, REPAIR_MS = 1000, TOMBSTONE_CHECK_MS = 5000, QUEUES = 2 };
 
 struct world {
     struct worker *worker;
     struct effects effects;
     struct layout *layout;
+    struct arena arena; /* Of what is decoded. */
     uint64_t now_ms;
 };
 
@@ -45,7 +46,7 @@ static void world_open(struct world *world)
     struct worker_config config = {
         .maps = true,
         .folds = true,
-        .work_queue_count = 2,
+        .work_queue_count = QUEUES,
         .max_jobs = 100,
         .map_limit = 2,
         .client_timeout_ms = LEASE_MS,
@@ -55,7 +56,9 @@ static void world_open(struct world *world)
         .emit_window = 16,
         .max_message = 64 << 20,
     };
-    *world = (struct world){.now_ms = 1000, .layout = shop_layout(shop_manifest_of(SHOP_TOTALS))};
+    struct manifest manifest = shop_manifest_of(SHOP_TOTALS);
+    manifest.chunk_bytes = 1 << 16; /* So that the files have some. */
+    *world = (struct world){.now_ms = 1000, .layout = shop_layout(manifest)};
     /* The one that gets what the others' shards emit. */
     const struct plan *plan = world->layout->plan;
     uint32_t owner = job_layout_owner(world->layout, plan->queries[0].result_fold, 0);
@@ -70,6 +73,7 @@ static void world_close(struct world *world)
     worker_destroy(world->worker);
     effects_done(&world->effects);
     job_layout_release(world->layout);
+    arena_done(&world->arena);
 }
 
 static void deliver(struct world *world, struct message message)
@@ -187,24 +191,103 @@ static void a_damaged_chunk_is_dropped_and_harms_nobody(void **state)
 
 /* ---- repair ---- */
 
+/* The message that an effect sends, decoded into the world's arena; false: it sends none. */
+static bool sent(struct world *world, uint32_t index, struct message *out)
+{
+    const struct effect *effect = &world->effects.items[index];
+    struct error err;
+    if (effect->kind != EFFECT_SEND) return false;
+    const struct buf *bytes = &effect->send.bytes;
+    assert_int_equal(
+        message_decode((struct text){(const char *)bytes->bytes, (uint32_t)bytes->size},
+                       &world->arena, out, &err),
+        STATUS_OK);
+    return true;
+}
+
 /* How many producers it asks for when its client looks after the job. */
 static uint32_t producers_asked_for(struct world *world)
 {
     deliver(world, (struct message){.kind = MESSAGE_SYNC, .sync = {.request = 1, .renew = true}});
     uint32_t count = 0;
-    struct arena arena = {0};
     for (uint32_t i = 0; i < world->effects.count; i++) {
-        const struct effect *effect = &world->effects.items[i];
-        struct text bytes = {(const char *)effect->send.bytes.bytes,
-                             (uint32_t)effect->send.bytes.size};
         struct message message;
-        struct error err;
-        if (effect->kind != EFFECT_SEND) continue;
-        assert_int_equal(message_decode(bytes, &arena, &message, &err), STATUS_OK);
-        count += message.kind == MESSAGE_ASK;
+        count += sent(world, i, &message) && message.kind == MESSAGE_ASK;
     }
-    arena_done(&arena);
     return count;
+}
+
+/* The client says how many chunks of a scan it has sent; gives the attempt of the barriers that the
+ * worker sends now, one through each queue, and what the worker requests again. */
+static uint64_t look_after(struct world *world, uint32_t scan, uint64_t sent_count,
+                           struct rerequest *out_rerequest)
+{
+    struct scan_sent told = {.scan = scan, .count = sent_count};
+    deliver(world, (struct message){.kind = MESSAGE_SYNC,
+                                    .sync = {.renew = true, .sent = &told, .sent_count = 1}});
+    uint64_t attempt = 0;
+    uint32_t queues = 0;
+    *out_rerequest = (struct rerequest){0};
+    for (uint32_t i = 0; i < world->effects.count; i++) {
+        struct message message;
+        if (!sent(world, i, &message)) continue;
+        if (message.kind == MESSAGE_BARRIER) {
+            assert_int_equal(world->effects.items[i].send.work, message.barrier.queue);
+            queues |= 1u << message.barrier.queue;
+            attempt = message.barrier.attempt;
+        }
+        if (message.kind == MESSAGE_STATUS && message.status.rerequest_count > 0) {
+            *out_rerequest = message.status.rerequests[0];
+        }
+    }
+    assert_int_equal(queues, attempt == 0 ? 0 : (1u << QUEUES) - 1);
+    return attempt;
+}
+
+static void barrier_returns(struct world *world, uint32_t scan, uint32_t queue, uint64_t attempt)
+{
+    deliver(world,
+            (struct message){
+                .kind = MESSAGE_BARRIER,
+                .barrier = {.scan = scan, .queue = queue, .attempt = attempt, .returned = true}});
+}
+
+/* A barrier proves something about its own queue, and only about what was sent before it. The
+ * barriers of two attempts come back crosswise here: of one queue the later, of the other only the
+ * earlier. What was sent in between through the other may still be in it. */
+static void a_chunk_that_may_still_be_in_its_queue_is_not_requested_again(void **state)
+{
+    (void)state;
+    enum { FIRST = 4, LATER = 8 };
+    for (uint32_t quick = 0; quick < QUEUES; quick++) {
+        struct world world;
+        struct rerequest asked;
+        uint32_t scans[2];
+        world_open(&world);
+        store(&world, STORE_ASKED);
+        assert_int_equal(shop_scans(world.layout->plan, "sales", scans), 1);
+        assert_int_equal(look_after(&world, scans[0], FIRST, &asked), 0);
+        world.now_ms += REPAIR_MS;
+        uint64_t first = look_after(&world, scans[0], FIRST, &asked);
+        world.now_ms += 2 * REPAIR_MS;
+        uint64_t second = look_after(&world, scans[0], LATER, &asked);
+        assert_true(first != 0 && second != 0 && first != second);
+        barrier_returns(&world, scans[0], quick, second);
+        (void)look_after(&world, scans[0], LATER, &asked); /* No barrier is due. */
+        assert_int_equal(asked.number_count, 0);
+        barrier_returns(&world, scans[0], 1 - quick, first);
+        (void)look_after(&world, scans[0], LATER, &asked); /* Likewise. */
+        uint32_t next = 0;
+        for (uint64_t number = 0; number < LATER; number++) {
+            bool is_quick = job_layout_work_queue(world.layout, number, QUEUES) == quick;
+            if (number >= FIRST && !is_quick) continue;
+            assert_true(next < asked.number_count);
+            assert_int_equal(asked.numbers[next++], number);
+        }
+        assert_int_equal(asked.number_count, next);
+        assert_true(next < LATER);
+        world_close(&world);
+    }
 }
 
 static void what_others_emit_is_asked_for_only_after_it_had_time_to_come(void **state)
@@ -241,6 +324,7 @@ int main(void)
         cmocka_unit_test(an_order_does_not_bring_back_what_was_removed_before_it_came),
         cmocka_unit_test(a_client_may_begin_a_removed_job_anew_unless_it_was_cancelled),
         cmocka_unit_test(a_damaged_chunk_is_dropped_and_harms_nobody),
+        cmocka_unit_test(a_chunk_that_may_still_be_in_its_queue_is_not_requested_again),
         cmocka_unit_test(what_others_emit_is_asked_for_only_after_it_had_time_to_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
