@@ -30,6 +30,11 @@ FLAVOURS = {
         CHECKED + ["-Db_sanitize=address,undefined", NO_RECOVERY],
         "gcc with AddressSanitizer and UndefinedBehaviorSanitizer",
     ),
+    "coverage": (
+        "gcc",
+        ["--buildtype=debug", "-Dtests=enabled", "-Db_coverage=true", FAULTS],
+        "counts which lines run",
+    ),
     "tsan": ("gcc", CHECKED + ["-Db_sanitize=thread", "-Dc_args=-g1"], "gcc with ThreadSanitizer"),
     "clang": (
         "clang",
