@@ -1,4 +1,4 @@
-/* address.c - asking the system by doing it: nobody else knows what can be bound. */
+/* address.c - the only sure check whether an address can be bound is to bind it. */
 #include "cluster/net/address.h"
 
 #include <errno.h>
@@ -14,13 +14,13 @@ static int bind_once(const struct addrinfo *address)
 {
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return errno;
-    /* As servers do: a port whose last connections are just being forgotten is free. */
+    /* As servers do: a port with connections in TIME_WAIT counts as free. */
     int yes = 1;
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     int number = bind(fd, address->ai_addr, address->ai_addrlen) == 0 ? 0 : errno;
     /* Two may bind one port with SO_REUSEADDR; only one may listen. */
     if (number == 0 && listen(fd, 1) != 0) number = errno;
-    (void)close(fd); /* It was only asked for. */
+    (void)close(fd); /* It was only a check. */
     return number;
 }
 
@@ -31,8 +31,7 @@ static status look_up(const char *host, const char *service, struct addrinfo **o
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     int problem = getaddrinfo(host, service, &hints, out);
     if (problem == 0) return STATUS_OK;
-    return error_set(err, STATUS_IO, "the address %.200s is not known here: %s", host,
-                     gai_strerror(problem));
+    return error_set(err, STATUS_IO, "cannot resolve %.200s: %s", host, gai_strerror(problem));
 }
 
 status address_check(const char *host, uint16_t port, struct error *err)

@@ -1,4 +1,4 @@
-/* address.h - whether a server could listen somewhere on this host, and who could reach it. */
+/* address.h - whether this host can listen at an address, and whether only this host reaches it. */
 #ifndef CLUSTER_NET_ADDRESS_H
 #define CLUSTER_NET_ADDRESS_H
 
@@ -7,12 +7,11 @@
 
 #include "engine/base/error.h"
 
-/* Takes the address for a moment. Port 0: any; then only the host is looked at. STATUS_IO says what
- * is in the way: the port is taken, the host is another one, or its name is not known. */
+/* Binds the address for a moment. Port 0: only the host is checked. STATUS_IO says what is wrong:
+ * the port is in use, the address is another host's, or the name cannot be resolved. */
 MUST_USE status address_check(const char *host, uint16_t port, struct error *err);
 
-/* Whether all addresses of that name can be reached from this host only. STATUS_IO: the name is not
- * known. */
+/* Whether all addresses of the name are on loopback. STATUS_IO: it cannot be resolved. */
 MUST_USE status address_is_loopback(const char *host, bool *out, struct error *err);
 
 #endif

@@ -17,7 +17,7 @@ status curl_library_prepare(struct error *err)
 {
     int failure = pthread_once(&once, prepare);
     if (failure != 0 || outcome != CURLE_OK) {
-        return error_set(err, STATUS_IO, "libcurl can't be used: %s", curl_easy_strerror(outcome));
+        return error_set(err, STATUS_IO, "cannot use libcurl: %s", curl_easy_strerror(outcome));
     }
     return STATUS_OK;
 }

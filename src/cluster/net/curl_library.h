@@ -1,6 +1,6 @@
-/* curl_library.h - libcurl's global state is set up once per process, whoever comes first.
+/* curl_library.h - sets up libcurl's global state once per process, at the first use.
  *
- * It is never taken down: threads may still be using it when main returns.
+ * It is never cleaned up: threads may still use it when main returns.
  * Threads: any.
  */
 #ifndef CLUSTER_NET_CURL_LIBRARY_H

@@ -1,8 +1,8 @@
-/* datagram_socket.c - one socket, and an event descriptor beside it to wake who waits.
+/* datagram_socket.c - a UDP socket, and an eventfd that wakes its receiver.
  *
- * A socket for all addresses is one of IPv6 that takes IPv4 too, where the system has it. It writes
- * IPv4 addresses in IPv6's way; outside of this file they are IPv4 ones, so that an address that
- * was looked up and the one that a datagram comes from compare equal.
+ * A socket for all addresses is a dual-stack IPv6 socket where the system has IPv6. It shows IPv4
+ * addresses as IPv4-mapped ones (RFC 4291 section 2.5.5.2); outside of this file they are IPv4, so
+ * that a resolved address and the sender of a datagram compare equal.
  */
 #include "cluster/net/datagram_socket.h"
 
@@ -23,7 +23,8 @@
 #include "engine/base/memory.h"
 #include "engine/file/clock.h"
 
-/* Beats that came while a monitor was stopped are read before anybody is suspected. */
+/* The buffer holds the heartbeats that come while a monitor is stopped: a monitor that continues
+ * reads them before it suspects a node. */
 enum { RECEIVE_BUFFER_BYTES = 4 << 20, MAPPED_AT = 12 };
 
 static_assert(sizeof(struct sockaddr_in6) == SOCKET_ADDRESS_BYTES, "the larger one just fits");
@@ -35,12 +36,12 @@ struct datagram_socket {
     int family;
     uint16_t port;
     atomic_bool is_closing;
-    pthread_mutex_t receiving; /* Held by who receives, so that close can wait for its return. */
+    pthread_mutex_t receiving; /* Held by the receiver, so that close can wait for it. */
 };
 
 /* ---- addresses ---- */
 
-/* IPv4 as it is, however it was written; nothing that does not belong to an address. */
+/* IPv4-mapped becomes IPv4; fields that are no part of the address are cleared. */
 static void address_store(const struct sockaddr_storage *from, struct socket_address *out)
 {
     struct socket_address address = {.size = 0};
@@ -67,7 +68,7 @@ static void address_store(const struct sockaddr_storage *from, struct socket_add
     *out = address;
 }
 
-/* The address as a socket of that family takes it; false: it can't be reached from there. */
+/* The address in the form of a socket of that family; false: such a socket cannot reach it. */
 static bool address_load(const struct socket_address *address, int family,
                          struct sockaddr_storage *out, socklen_t *out_size)
 {
@@ -102,11 +103,10 @@ static status look_up(const char *host, uint16_t port, struct addrinfo **out, st
 {
     int problem = ask_system(host, port, 0, out);
     if (problem == 0) return STATUS_OK;
-    return error_set(err, STATUS_IO, "the address %.200s is not known here: %s", host,
-                     gai_strerror(problem));
+    return error_set(err, STATUS_IO, "cannot resolve %.200s: %s", host, gai_strerror(problem));
 }
 
-/* The first that datagrams can be sent to; frees them all. */
+/* The first IPv4 or IPv6 address; frees the list. */
 static bool take_first(struct addrinfo *found, struct socket_address *out)
 {
     const struct addrinfo *at = found;
@@ -135,7 +135,7 @@ status socket_address_find(const char *host, uint16_t port, struct socket_addres
     struct addrinfo *found = NULL;
     TRY(look_up(host, port, &found, err));
     if (take_first(found, out)) return STATUS_OK;
-    return error_set(err, STATUS_IO, "%.200s has no address that datagrams could be sent to", host);
+    return error_set(err, STATUS_IO, "%.200s has neither an IPv4 nor an IPv6 address", host);
 }
 
 /* ---- opening ---- */
@@ -206,7 +206,7 @@ static status bind_host(struct datagram_socket *udp, const char *host, uint16_t 
     case EADDRNOTAVAIL:
         return error_set(err, STATUS_IO, "%.200s is no address of this host", host);
     default:
-        return error_set(err, STATUS_IO, "cannot hear UDP on %.200s:%u: %s", host, (unsigned)port,
+        return error_set(err, STATUS_IO, "cannot bind UDP %.200s:%u: %s", host, (unsigned)port,
                          strerror_r(number, reason, sizeof reason));
     }
 }
@@ -218,13 +218,12 @@ status datagram_socket_open(const char *host, uint16_t port, struct datagram_soc
     if (udp == NULL) return error_memory(err);
     *udp = (struct datagram_socket){.fd = -1, .wake_fd = -1};
     int problem = pthread_mutex_init(&udp->receiving, NULL);
-    ASSERT(problem == 0); /* A plain one takes nothing from the system. */
+    ASSERT(problem == 0); /* A plain mutex allocates nothing. */
     status result = bind_host(udp, host, port, err);
     if (result == STATUS_OK) {
         udp->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (udp->wake_fd < 0) {
-            result =
-                error_set(err, STATUS_IO, "cannot make an event descriptor: %s", strerror(errno));
+            result = error_set(err, STATUS_IO, "cannot make an eventfd: %s", strerror(errno));
         }
     }
     if (result != STATUS_OK) {
@@ -256,7 +255,7 @@ bool datagram_socket_send(struct datagram_socket *udp, const struct socket_addre
     return sent >= 0 && (size_t)sent == size;
 }
 
-/* Something that lies there already; 0: nothing. Empty ones are passed over: they say nothing. */
+/* A datagram that has arrived; 0: none. Empty datagrams are ignored. */
 static size_t receive_now(struct datagram_socket *udp, void *out, size_t capacity,
                           struct socket_address *out_from)
 {
@@ -269,7 +268,7 @@ static size_t receive_now(struct datagram_socket *udp, void *out, size_t capacit
     return (size_t)size;
 }
 
-/* True: woken, and that is used up. */
+/* True: woken; the wake is used up. */
 static bool take_wake(struct datagram_socket *udp)
 {
     uint64_t count;
@@ -283,14 +282,14 @@ static size_t receive_until(struct datagram_socket *udp, uint64_t deadline_ms, v
         if (atomic_load(&udp->is_closing)) return 0;
         uint64_t now_ms = clock_ms();
         uint64_t left_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
-        struct pollfd monitored[2] = {{.fd = udp->fd, .events = POLLIN},
-                                      {.fd = udp->wake_fd, .events = POLLIN}};
-        int ready = poll(monitored, 2, left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
-        if (ready > 0 && monitored[0].revents != 0) {
+        struct pollfd polls[2] = {{.fd = udp->fd, .events = POLLIN},
+                                  {.fd = udp->wake_fd, .events = POLLIN}};
+        int ready = poll(polls, 2, left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
+        if (ready > 0 && polls[0].revents != 0) {
             size_t size = receive_now(udp, out, capacity, out_from);
             if (size > 0) return size;
         }
-        if (ready > 0 && monitored[1].revents != 0 && take_wake(udp)) return 0;
+        if (ready > 0 && polls[1].revents != 0 && take_wake(udp)) return 0;
         if (left_ms == 0) return 0;
     }
 }
@@ -307,7 +306,7 @@ size_t datagram_socket_receive(struct datagram_socket *udp, uint32_t timeout_ms,
 void datagram_socket_wake(struct datagram_socket *udp)
 {
     uint64_t one = 1;
-    /* It is full only when nobody has looked for very long: then it wakes anyway. */
+    /* A full counter is readable, and so wakes as well. */
     if (write(udp->wake_fd, &one, sizeof one) < 0) return;
 }
 
@@ -318,8 +317,8 @@ void datagram_socket_close(struct datagram_socket *udp)
     if (udp->wake_fd >= 0) datagram_socket_wake(udp);
     (void)pthread_mutex_lock(&udp->receiving);
     (void)pthread_mutex_unlock(&udp->receiving);
-    (void)pthread_mutex_destroy(&udp->receiving); /* Nobody holds it. */
-    if (udp->fd >= 0) (void)close(udp->fd);       /* What was sent has gone. */
+    (void)pthread_mutex_destroy(&udp->receiving); /* No thread holds it. */
+    if (udp->fd >= 0) (void)close(udp->fd);       /* Sent datagrams have left. */
     if (udp->wake_fd >= 0) (void)close(udp->wake_fd);
     memory_free(NULL, udp, sizeof *udp);
 }

@@ -1,8 +1,7 @@
-/* datagram_socket.h - UDP: bytes out to an address, bytes in with where they came from.
+/* datagram_socket.h - UDP: sends to an address, receives with the sender's address.
  *
- * Threads: any may send and wake; one at a time receives. Nothing waits without a deadline. A
- * datagram that can't be sent just now is lost, as on any network: only a socket that can't be
- * opened is an error.
+ * Threads: any may send and wake; one at a time receives. No call waits without a deadline. A
+ * datagram that can't be sent at once is lost, as on any network: only opening can fail.
  */
 #ifndef CLUSTER_NET_DATAGRAM_SOCKET_H
 #define CLUSTER_NET_DATAGRAM_SOCKET_H
@@ -15,7 +14,7 @@
 
 enum { SOCKET_ADDRESS_BYTES = 28 };
 
-/* A socket address as the system writes it; size 0: none. The same address is the same bytes. */
+/* A sockaddr_in or sockaddr_in6; size 0: none. Equal addresses have equal bytes. */
 struct socket_address {
     uint8_t bytes[SOCKET_ADDRESS_BYTES];
     uint32_t size;
@@ -23,26 +22,27 @@ struct socket_address {
 
 struct datagram_socket;
 
-/* Bound to host:port; port 0: one that is free. Host NULL: all addresses of this host, and what is
- * sent reaches IPv4 and IPv6; a host's own address reaches only others of its family. */
+/* Bound to host:port; port 0: any free one. Host NULL: all addresses of this host, so that it
+ * reaches IPv4 and IPv6; a socket with an address reaches only its own family. */
 MUST_USE status datagram_socket_open(const char *host, uint16_t port, struct datagram_socket **out,
                                      struct error *err);
 uint16_t datagram_socket_port(const struct datagram_socket *socket);
-/* Of an address in digits; false: it is a name. Never waits. */
+/* Of a numeric address; false: it is a name. Never waits. */
 bool socket_address_parse(const char *host, uint16_t port, struct socket_address *out);
-/* Looks a name up; may take as long as the resolver does: not for threads that must not wait. */
+/* Resolves a name, which may take as long as the resolver takes. */
 MUST_USE status socket_address_find(const char *host, uint16_t port, struct socket_address *out,
                                     struct error *err);
 /* False: it was not sent. */
 bool datagram_socket_send(struct datagram_socket *socket, const struct socket_address *to,
                           const void *bytes, size_t size);
-/* Waits up to `timeout_ms` for a datagram; 0: none came, or somebody said wake. What is longer than
- * `capacity` is cut. */
+/* Waits up to `timeout_ms` for a datagram; 0: none came, or datagram_socket_wake was called. A
+ * datagram longer than `capacity` is cut. */
 size_t datagram_socket_receive(struct datagram_socket *socket, uint32_t timeout_ms, void *out,
                                size_t capacity, struct socket_address *out_from);
-/* Whoever waits to receive returns soon; if nobody does, the next one who would wait. */
+/* Ends a receive, the current one or the next. */
 void datagram_socket_wake(struct datagram_socket *socket);
-/* Whoever waits to receive returns first; nobody may come back afterwards. Accepts NULL. */
+/* Ends the current receive and waits for it; no thread may use the socket afterwards. Accepts NULL.
+ */
 void datagram_socket_close(struct datagram_socket *socket);
 
 #endif

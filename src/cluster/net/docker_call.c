@@ -1,4 +1,4 @@
-/* docker_call.c - libcurl does the protocol. The host in the URL only fills the Host header. */
+/* docker_call.c - libcurl speaks HTTP; the host of the URL is only the Host header. */
 #include "cluster/net/docker_call.h"
 
 #include <curl/curl.h>
@@ -41,14 +41,14 @@ static bool configure(CURL *curl, const struct docker_call *call, const char *ur
     return true;
 }
 
-status engine_post(const struct docker_call *call, uint32_t *out_status, struct buf *out_body,
+status docker_post(const struct docker_call *call, uint32_t *out_status, struct buf *out_body,
                    struct error *err)
 {
     char url[URL_SIZE];
     char reason[CURL_ERROR_SIZE] = "";
     int size = snprintf(url, sizeof url, "http://localhost%s", call->target);
     if (size < 0 || (size_t)size >= sizeof url) {
-        return error_set(err, STATUS_USAGE, "%.100s... is too long", call->target);
+        return error_set(err, STATUS_USAGE, "docker: the path %.100s... is too long", call->target);
     }
     TRY(curl_library_prepare(err));
     CURL *curl = curl_easy_init();

@@ -1,6 +1,6 @@
-/* docker_call.h - one HTTP call over a Unix socket, as container engines take them.
+/* docker_call.h - one call of the Docker Engine API: HTTP over a Unix socket.
  *
- * Threads: any. Failure: STATUS_IO names the socket. An answer of whatever status is no failure.
+ * Threads: any. Failure: STATUS_IO names the socket. An answer of any HTTP status is a result.
  */
 #ifndef CLUSTER_NET_DOCKER_CALL_H
 #define CLUSTER_NET_DOCKER_CALL_H
@@ -10,7 +10,7 @@
 #include "engine/base/buf.h"
 #include "engine/base/error.h"
 
-enum { DOCKER_BODY_LIMIT = 64 << 10 }; /* What an answer has beyond it is left out. */
+enum { DOCKER_BODY_LIMIT = 64 << 10 }; /* The rest of a longer answer is left out. */
 
 struct docker_call {
     const char *socket; /* A path. */
@@ -19,7 +19,7 @@ struct docker_call {
 };
 
 /* POST without a body. The answer's body is appended to `out_body`. */
-MUST_USE status engine_post(const struct docker_call *call, uint32_t *out_status,
+MUST_USE status docker_post(const struct docker_call *call, uint32_t *out_status,
                             struct buf *out_body, struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* http_client.c - libcurl's multi interface does the work; here are the limits and the bookkeeping.
+/* http_client.c - libcurl's multi interface speaks HTTP; here are the limits and the list of calls.
  */
 #include "cluster/net/http_client.h"
 
@@ -15,11 +15,11 @@
 enum {
     LOW_SPEED_BYTES = 1,
     TRANSFER_BUFFER = 256 << 10,
-    UPLOAD_BUFFER = 1 << 20 /* The socket takes less at a time, but it is asked less often. */
+    UPLOAD_BUFFER = 1 << 20 /* Larger than a socket takes at once: fewer calls per chunk. */
 };
 
-struct call {
-    struct call *next;
+struct http_transfer {
+    struct http_transfer *next;
     uint64_t id;
     CURL *easy;
     struct curl_slist *headers;
@@ -31,7 +31,7 @@ struct call {
 struct http_client {
     struct http_client_options options;
     CURLM *multi;
-    struct call *calls;
+    struct http_transfer *calls;
     uint32_t call_count;
 };
 
@@ -39,7 +39,7 @@ struct http_client {
 
 static size_t receive(char *bytes, size_t size, size_t count, void *context)
 {
-    struct call *call = context;
+    struct http_transfer *call = context;
     size_t total = size * count; /* `size` is always 1. */
     struct buf *answer = &call->answer;
     curl_off_t length = -1;
@@ -53,14 +53,14 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
     return answer->failed ? 0 : total;
 }
 
-/* libcurl says what went wrong, and not always what that means here. */
+/* libcurl says what failed; this says what to try. */
 static const char *hint(const struct http_client *client, CURLcode code)
 {
     switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
         return client->options.ca == NULL
-                   ? "; a certificate that no public authority has signed needs its CA to be given"
-                   : "; is this the CA that signed it, and the host it was made out for?";
+                   ? "; a certificate that no public CA has signed needs its CA to be given"
+                   : "; is this the CA that signed it, and the host that it names?";
     case CURLE_SSL_CONNECT_ERROR:
         return "; does it speak https, or http only?";
     case CURLE_GOT_NOTHING:
@@ -70,7 +70,7 @@ static const char *hint(const struct http_client *client, CURLcode code)
     }
 }
 
-static void explain_failure(const struct http_client *client, const struct call *call,
+static void explain_failure(const struct http_client *client, const struct http_transfer *call,
                             CURLcode code, struct error *err)
 {
     if (call->too_large || code == CURLE_FILESIZE_EXCEEDED) {
@@ -84,12 +84,12 @@ static void explain_failure(const struct http_client *client, const struct call 
     }
 }
 
-static void read_answer(struct call *call, struct http_done *done)
+static void read_answer(struct http_transfer *call, struct http_done *done)
 {
     long code = 0;
     curl_off_t retry_after_s = 0;
     char *type = NULL;
-    /* What can't be told stays zero. */
+    /* A value that libcurl does not have stays zero. */
     (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &code);
     (void)curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
     (void)curl_easy_getinfo(call->easy, CURLINFO_CONTENT_TYPE, &type);
@@ -107,7 +107,7 @@ static void read_answer(struct call *call, struct http_done *done)
 
 /* ---- calls ---- */
 
-static void call_destroy(struct http_client *client, struct call *call)
+static void call_destroy(struct http_client *client, struct http_transfer *call)
 {
     if (call->easy != NULL) {
         /* Fails only for a handle that was never added. */
@@ -119,10 +119,10 @@ static void call_destroy(struct http_client *client, struct call *call)
     memory_free(NULL, call, sizeof *call);
 }
 
-static struct call *call_unlink(struct http_client *client, const CURL *easy, uint64_t id)
+static struct http_transfer *call_unlink(struct http_client *client, const CURL *easy, uint64_t id)
 {
-    for (struct call **link = &client->calls; *link != NULL; link = &(*link)->next) {
-        struct call *call = *link;
+    for (struct http_transfer **link = &client->calls; *link != NULL; link = &(*link)->next) {
+        struct http_transfer *call = *link;
         if (easy != NULL ? call->easy != easy : call->id != id) continue;
         *link = call->next;
         client->call_count--;
@@ -131,7 +131,7 @@ static struct call *call_unlink(struct http_client *client, const CURL *easy, ui
     return NULL;
 }
 
-static bool add_header(struct call *call, const char *line)
+static bool add_header(struct http_transfer *call, const char *line)
 {
     struct curl_slist *longer = curl_slist_append(call->headers, line);
     if (longer == NULL) return false;
@@ -151,10 +151,10 @@ static bool is_typed(const struct http_call *what)
     return false;
 }
 
-static bool set_headers(struct call *call, const struct http_call *what)
+static bool set_headers(struct http_transfer *call, const struct http_call *what)
 {
-    /* Our bodies are small enough to be sent without asking whether they are welcome, and are never
-     * the forms that libcurl takes them for. */
+    /* Without "Expect: 100-continue", which would cost a round trip, and without the type of forms
+     * that libcurl adds to a POST. */
     if (!add_header(call, "Expect:")) return false;
     if (!is_typed(what) && !add_header(call, "Content-Type:")) return false;
     for (uint32_t i = 0; i < what->header_count; i++) {
@@ -180,7 +180,7 @@ static bool set_trust(const struct http_client *client, CURL *easy)
         curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, options->any_name ? 0L : 2L),
     };
     if (!all_well(codes, sizeof codes / sizeof codes[0])) return false;
-    /* Who names a CA does not mean all others as well. */
+    /* A given CA replaces those of the system. */
     return options->ca == NULL ||
            (curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca) == CURLE_OK &&
             curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK);
@@ -216,7 +216,8 @@ static bool set_request(CURL *easy, const struct http_call *what, struct buf *sc
     return curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, scratch->bytes) == CURLE_OK;
 }
 
-static bool set_limits(const struct http_client *client, struct call *call, uint32_t timeout_ms)
+static bool set_limits(const struct http_client *client, struct http_transfer *call,
+                       uint32_t timeout_ms)
 {
     const struct http_client_options *options = &client->options;
     CURL *easy = call->easy;
@@ -246,11 +247,11 @@ static bool set_limits(const struct http_client *client, struct call *call, uint
     return all_well(codes, sizeof codes / sizeof codes[0]);
 }
 
-static struct call *call_create(const struct http_client *client, uint64_t id)
+static struct http_transfer *call_create(const struct http_client *client, uint64_t id)
 {
-    struct call *call = memory_alloc(NULL, sizeof *call);
+    struct http_transfer *call = memory_alloc(NULL, sizeof *call);
     if (call == NULL) return NULL;
-    *call = (struct call){
+    *call = (struct http_transfer){
         .id = id,
         .easy = curl_easy_init(),
         .answer = {.limit = client->options.body_limit},
@@ -268,9 +269,9 @@ static bool take_done(struct http_client *client, struct http_done *out_done)
         message = curl_multi_info_read(client->multi, &left);
     } while (message != NULL && message->msg != CURLMSG_DONE);
     if (message == NULL) return false;
-    /* The message lives only as long as the handle is in the multi. */
+    /* The message lives only while the handle is in the multi. */
     CURLcode code = message->data.result;
-    struct call *call = call_unlink(client, message->easy_handle, 0);
+    struct http_transfer *call = call_unlink(client, message->easy_handle, 0);
     ASSERT(call != NULL);
     *out_done = (struct http_done){.id = call->id};
     if (code == CURLE_OK) {
@@ -291,16 +292,16 @@ static status check_multi(CURLMcode code, struct error *err)
     return error_set(err, kind, "libcurl: %s", curl_multi_strerror(code));
 }
 
-/* ---- the public face ---- */
+/* ---- interface ---- */
 
-/* Before the first call fails for it. */
+/* At open, since the first call would report a broken file less clearly. */
 static status check_ca(const char *path, struct error *err)
 {
     struct arena arena = {0};
     struct text ignored;
     status result = secret_file_read_certificates(path, &arena, &ignored, err);
     arena_done(&arena);
-    /* To try again later, as with what is not there on the network, would be of no use. */
+    /* Not STATUS_IO, which callers retry. */
     if (result == STATUS_IO) result = err->code = STATUS_USAGE;
     return result;
 }
@@ -337,9 +338,9 @@ status http_client_start(struct http_client *client, uint64_t id, const struct h
                          struct error *err)
 {
     if (client->call_count >= client->options.call_limit) {
-        return error_set(err, STATUS_LIMIT, "%u calls are under way already", client->call_count);
+        return error_set(err, STATUS_LIMIT, "%u calls are in flight already", client->call_count);
     }
-    struct call *call = call_create(client, id);
+    struct http_transfer *call = call_create(client, id);
     if (call == NULL) return error_memory(err);
     struct buf scratch = {0};
     status result = STATUS_OK;
@@ -379,13 +380,13 @@ status http_client_poll(struct http_client *client, uint32_t timeout_ms, struct 
 
 void http_client_wake(struct http_client *client)
 {
-    /* Fails only when a wake is already waiting to be seen. */
+    /* Fails only when an earlier wake is still pending. */
     (void)curl_multi_wakeup(client->multi);
 }
 
 void http_client_cancel(struct http_client *client, uint64_t id)
 {
-    struct call *call = call_unlink(client, NULL, id);
+    struct http_transfer *call = call_unlink(client, NULL, id);
     if (call != NULL) call_destroy(client, call);
 }
 
@@ -393,7 +394,7 @@ void http_client_close(struct http_client *client)
 {
     if (client == NULL) return;
     while (client->calls != NULL) {
-        struct call *call = client->calls;
+        struct http_transfer *call = client->calls;
         client->calls = call->next;
         call_destroy(client, call);
     }

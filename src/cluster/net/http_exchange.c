@@ -1,7 +1,7 @@
 /* http_exchange.c - from the request line to the end of the reply, within the limits.
  *
- * What is malformed, too large or comes at a bad time is refused here, and the listener does not
- * hear of it.
+ * Requests that are malformed, too large or come while there is no room are refused here; the
+ * listener does not see them.
  */
 #include "cluster/net/http_exchange.h"
 
@@ -23,8 +23,7 @@ enum { BUSY_RETRY_MS = 1000 };
 static enum MHD_Result queue_reply(struct http_server *server, struct http_slot *slot)
 {
     const struct http_reply *reply = &slot->reply;
-    /* The body stays in the slot until the request has ended, and the response does not live
-     * longer than that. */
+    /* The slot holds the body until the request has ended; the response does not outlive that. */
     struct MHD_Response *response = MHD_create_response_from_buffer(
         reply->body.size, reply->body.bytes, MHD_RESPMEM_PERSISTENT);
     if (response == NULL) return MHD_NO;
@@ -79,8 +78,8 @@ static enum MHD_Result queue_refusal(struct http_server *server, struct http_slo
 
 /* ---- requests ---- */
 
-/* What decides where a body ends. Two such headers are two opinions, and somebody between us and
- * the client may have the other one. */
+/* The headers that decide where a body ends. Of two that contradict each other, a proxy before us
+ * may believe the other one: request smuggling, RFC 9112 section 11.2. */
 struct framing {
     uint32_t length_count;
     uint32_t encoding_count;
@@ -115,7 +114,7 @@ static const char *header_value(struct MHD_Connection *connection, const char *n
     return value != NULL ? value : "";
 }
 
-/* Room for it has been reserved, so that texts stay where they are. */
+/* build_head has reserved room, so that texts do not move. */
 static struct text put_head(struct buf *head, struct text text)
 {
     struct text copy = {(const char *)head->bytes + head->size, text.size};
@@ -123,8 +122,8 @@ static struct text put_head(struct buf *head, struct text text)
     return copy;
 }
 
-/* The path is taken from the request line: the library's is decoded, and what is decoded twice is
- * something else. */
+/* The path comes from the request line. The library's is decoded, and the router decodes again:
+ * %252F would become a slash. */
 static bool build_head(struct http_server *server, struct http_slot *slot, struct text method)
 {
     struct text values[HTTP_HEADERS_MAX];
@@ -151,7 +150,7 @@ static bool build_head(struct http_server *server, struct http_slot *slot, struc
     return true;
 }
 
-/* A path with an encoded zero byte looks shorter than it is once it is decoded. */
+/* A decoded path with a zero byte would look shorter than it is. */
 static bool has_encoded_zero(const struct buf *uri)
 {
     if (uri->size == 0) return false;
@@ -173,8 +172,8 @@ static uint64_t declared_length(struct MHD_Connection *connection)
     return strtoull(header_value(connection, MHD_HTTP_HEADER_CONTENT_LENGTH), NULL, 10);
 }
 
-/* All headers are there: decides whether the body is wanted. A refusal of a body of decent size is
- * sent after it, so that the connection can be kept. */
+/* All headers are there: decides whether to read the body. A refusal for want of room is sent after
+ * the body, so that the connection can be kept; other refusals are sent at once. */
 static enum MHD_Result begin_request(struct http_server *server, struct http_slot *slot,
                                      struct text method)
 {
@@ -215,7 +214,7 @@ static enum MHD_Result take_body(struct http_server *server, struct http_slot *s
     }
     slot->discarded += size;
     if (slot->discarded <= server->options.body_limit) return MHD_YES;
-    /* Only a body sent in chunks gets here. Who does not end is not worth a last word. */
+    /* Only a body in chunks gets here. It may never end, so it gets no reply. */
     (void)shutdown(slot->socket, SHUT_RDWR); /* Fails when it is shut already. */
     return MHD_NO;
 }
@@ -224,7 +223,7 @@ static enum MHD_Result hand_over(struct http_server *server, struct http_slot *s
 {
     struct http_request request = slot->request;
     slot->request = (struct http_request){0};
-    /* Before anybody can reply. */
+    /* Before any thread can reply. */
     MHD_suspend_connection(slot->connection);
     http_slots_lock(server);
     slot->serial = server->next_serial++;

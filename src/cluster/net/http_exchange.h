@@ -1,7 +1,6 @@
-/* http_exchange.h - one request and its reply, as the library tells of them.
+/* http_exchange.h - libmicrohttpd's callbacks for one request and its reply.
  *
- * Only for http_server.c, which gives these functions to the library. All run in the server's
- * thread.
+ * Only for http_server.c, which registers them. All run in the server's thread.
  */
 #ifndef CLUSTER_NET_HTTP_EXCHANGE_H
 #define CLUSTER_NET_HTTP_EXCHANGE_H
@@ -14,10 +13,10 @@
 /* MHD_NotifyConnectionCallback: a connection begins or has ended. */
 void http_exchange_connection(void *context, struct MHD_Connection *connection,
                               void **socket_context, enum MHD_ConnectionNotificationCode code);
-/* The request line is there. What this returns is what `http_exchange_request` finds as its own. */
+/* The request line is there. The result is the request_context of http_exchange_request. */
 void *http_exchange_request_line(void *context, const char *uri, struct MHD_Connection *connection);
-/* MHD_AccessHandlerCallback: the headers are there, a part of the body, the end of it, or the reply
- * that it waited for. */
+/* MHD_AccessHandlerCallback: called when the headers are there, for each part of the body, at its
+ * end, and when the connection is resumed with a reply. */
 enum MHD_Result http_exchange_request(void *context, struct MHD_Connection *connection,
                                       const char *url, const char *method, const char *version,
                                       const char *bytes, size_t *size, void **request_context);
@@ -25,7 +24,7 @@ enum MHD_Result http_exchange_request(void *context, struct MHD_Connection *conn
 void http_exchange_completed(void *context, struct MHD_Connection *connection,
                              void **request_context, enum MHD_RequestTerminationCode code);
 
-/* An answer by ourselves. A body that can't be written for want of memory is left out. */
+/* A reply of the server itself. Without memory for it, the body is left out. */
 void http_make_refusal(struct http_reply *reply, uint32_t code);
 
 #endif

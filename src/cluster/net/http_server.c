@@ -1,11 +1,12 @@
 /* http_server.c - libmicrohttpd speaks HTTP; here are its daemon, the thread, and the sweep.
  *
- * The library is driven from one thread of ours (it has no threads itself), so everything about
- * connections happens there: the library's callbacks (http_exchange.c), and between them the sweep,
- * which looks for clients that are too slow or have hung up.
+ * The library runs in external-polling mode, driven by one thread of ours. So everything about
+ * connections happens in that thread: the library's callbacks (http_exchange.c), and between them
+ * the sweep, which looks for clients that are too slow or have hung up.
  *
- * The thread waits for the library's epoll and for an eventfd of ours. The latter is for what the
- * library sees only when it is run: resumed connections, and room below the connection limit.
+ * The thread waits for the library's epoll and for an eventfd of ours. The eventfd is for events
+ * that the library notices only when it runs: resumed connections, and room below the connection
+ * limit.
  */
 #include "cluster/net/http_server.h"
 
@@ -43,9 +44,9 @@ enum {
 
 /* ---- the sweep ---- */
 
-/* A connection that really is idle is closed by the library after the idle timeout; one that is
- * idle for longer is sending a request line, slowly. With TLS, there are many bytes that can be
- * sent before the first request, and those have a deadline of their own. */
+/* The library closes a connection without any byte after the idle timeout; one that is idle for
+ * longer is sending a request line, slowly. With TLS, a client can send many bytes before its first
+ * request line, so the handshake has a deadline of its own. */
 static bool is_overdue(const struct http_server *server, const struct http_slot *slot, uint64_t now)
 {
     uint64_t deadline_ms = server->options.deadline_ms;
@@ -105,11 +106,11 @@ static void run_until(struct http_server *server, uint64_t until_ms)
     struct pollfd fds[] = {{.fd = server->epoll_fd, .events = POLLIN},
                            {.fd = server->wake_fd, .events = POLLIN}};
     bool is_polled = poll(fds, 2, (int)wait_ms) >= 0;
-    /* Emptied before the library runs: what is resumed from here on wakes the next turn. */
+    /* Emptied before the library runs: a connection resumed from here on wakes the next turn. */
     eventfd_t count;
     if (fds[1].revents != 0) (void)eventfd_read(server->wake_fd, &count); /* It is not empty. */
     if (MHD_run_wait(server->daemon, 0) == MHD_YES && is_polled) return;
-    /* The system has no memory for polling, or the like: it may pass. */
+    /* Polling failed, for want of memory for example, which may pass: no busy loop meanwhile. */
     (void)poll(NULL, 0, SWEEP_MS);
 }
 
@@ -125,7 +126,7 @@ static bool is_any_replying(struct http_server *server)
     return any;
 }
 
-/* The library must not be stopped with suspended connections. */
+/* MHD_stop_daemon must not find suspended connections. */
 static void turn_away(struct http_server *server)
 {
     for (uint32_t i = 0; i < server->slot_count; i++) {
@@ -162,15 +163,16 @@ static void *serve(void *context)
     turn_away(server);
     while (is_any_replying(server) && http_now_ms() < end_ms) {
         run_until(server, http_now_ms() + SWEEP_MS);
-        turn_away(server); /* Those whose last byte came only now. */
+        turn_away(server); /* Requests whose last byte came only now. */
     }
-    /* Here, where no signals arrive: with TLS it says good-bye to clients that may be gone. */
+    /* In this thread, which blocks all signals: with TLS it writes to clients that may be gone,
+     * which could raise SIGPIPE. */
     MHD_stop_daemon(server->daemon);
     server->daemon = NULL;
     return NULL;
 }
 
-/* Signals are for the threads of the program. */
+/* Signals belong to the threads of the program. */
 static int start_thread(struct http_server *server)
 {
     sigset_t all;
@@ -221,8 +223,8 @@ static status open_socket(const struct http_server_options *options, int *out_so
     struct addrinfo *found = NULL;
     int failure = getaddrinfo(options->address, port, &hints, &found);
     if (failure != 0) {
-        return error_set(err, STATUS_IO, "no address to listen on is known for '%s': %s",
-                         options->address, gai_strerror(failure));
+        return error_set(err, STATUS_IO, "cannot listen on %s: %s", options->address,
+                         gai_strerror(failure));
     }
     int fd = -1;
     for (const struct addrinfo *each = found; each != NULL && fd < 0; each = each->ai_next) {
@@ -231,7 +233,7 @@ static status open_socket(const struct http_server_options *options, int *out_so
     int reason = errno;
     freeaddrinfo(found);
     if (fd < 0) {
-        return error_set(err, STATUS_IO, "can't listen on %s, port %s: %s", options->address, port,
+        return error_set(err, STATUS_IO, "cannot listen on %s, port %s: %s", options->address, port,
                          strerror(reason));
     }
     *out_socket = fd;
@@ -242,7 +244,7 @@ static status open_wake(struct http_server *server, struct error *err)
 {
     server->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (server->wake_fd >= 0) return STATUS_OK;
-    return error_set(err, STATUS_IO, "can't make an eventfd: %s", strerror(errno));
+    return error_set(err, STATUS_IO, "cannot make an eventfd: %s", strerror(errno));
 }
 
 /* ---- the library ---- */
@@ -257,7 +259,7 @@ static void note_words(void *context, const char *format, va_list arguments)
     server->words[strcspn(server->words, "\n")] = '\0';
 }
 
-/* What TLS needs, each followed by a zero; empty: there is none. */
+/* PEM texts, each followed by a zero; empty: no TLS. */
 struct tls_files {
     struct arena arena;
     struct text certificate;
@@ -281,17 +283,17 @@ static void tls_files_done(struct tls_files *files)
     arena_done(&files->arena);
 }
 
-/* The library reads into half of it. What is too long for that it refuses by itself. */
+/* The library reads into half of it, and itself refuses a head that is longer. */
 static size_t connection_memory(const struct http_server_options *options)
 {
     size_t read = options->header_limit > BODY_READ_BYTES ? options->header_limit : BODY_READ_BYTES;
     return 2 * read;
 }
 
-/* The socket belongs to the library as soon as it has been told of it. */
+/* The library owns the socket from the call on, also if it fails. */
 static bool start_daemon(struct http_server *server, const struct tls_files *files, int fd)
 {
-    /* Nothing older than TLS 1.2, and no session that a stolen key opens afterwards. */
+    /* TLS 1.2 or later, with forward secrecy: a key stolen later opens no recorded session. */
     static const char priorities[] = "PFS:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
     const struct http_server_options *options = &server->options;
     bool is_tls = options->certificate != NULL;
@@ -324,9 +326,9 @@ static bool start_daemon(struct http_server *server, const struct tls_files *fil
 
 static status daemon_fail(const struct http_server *server, struct error *err)
 {
-    const char *words = server->words[0] != '\0' ? server->words : "it does not say why";
+    const char *words = server->words[0] != '\0' ? server->words : "it gives no reason";
     if (server->options.certificate == NULL) {
-        return error_set(err, STATUS_IO, "libmicrohttpd can't be started: %s", words);
+        return error_set(err, STATUS_IO, "cannot start libmicrohttpd: %s", words);
     }
     return error_set(err, STATUS_USAGE,
                      "the certificate %.500s can't be used with the key %.500s: %s",
@@ -345,7 +347,7 @@ static status start(struct http_server *server, struct error *err)
         if (!start_daemon(server, &files, fd)) {
             result = daemon_fail(server, err);
         } else if (start_thread(server) != 0) {
-            result = error_set(err, STATUS_IO, "no thread can be started for the HTTP server");
+            result = error_set(err, STATUS_IO, "cannot start a thread for the HTTP server");
         }
     }
     tls_files_done(&files);
@@ -447,16 +449,9 @@ void http_server_close(struct http_server *server)
     if (server->daemon != NULL) MHD_stop_daemon(server->daemon);
     if (server->wake_fd >= 0) (void)close(server->wake_fd); /* Nothing is lost with it. */
     socket_linger_done(&server->linger);
-    if (server->has_lock) (void)pthread_mutex_destroy(&server->lock); /* Nobody holds it. */
+    if (server->has_lock) (void)pthread_mutex_destroy(&server->lock); /* No thread holds it. */
     memory_free(NULL, server->slots, server->slot_count * sizeof *server->slots);
     memory_free(NULL, server->polls, server->slot_count * sizeof *server->polls);
     memory_free(NULL, server->poll_slots, server->slot_count * sizeof *server->poll_slots);
     memory_free(NULL, server, sizeof *server);
-}
-
-void http_request_done(struct http_request *request)
-{
-    buf_done(&request->head);
-    buf_done(&request->body);
-    *request = (struct http_request){0};
 }

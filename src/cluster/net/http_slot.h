@@ -1,16 +1,16 @@
-/* http_slot.h - what an HTTP server holds: one slot per connection, and who may move it on.
+/* http_slot.h - the state of an HTTP server and of each of its connections, called a slot.
  *
- * Only for the parts of http_server.h. Each connection has a slot, and goes round in it:
+ * Only for the parts of http_server.h. A connection takes a slot and cycles through its states:
  *
  *     free -> idle -> reading -> waiting -> answered -> sending -> idle -> ... -> free
  *                        |          `-----> lost ------------------^
  *                        `-----------------------------> sending (refused by ourselves)
  *
- * While waiting, the connection is suspended: the library does not look at it, and so neither sees
- * that the client hangs up. The sweep does, and resumes it as lost.
+ * While waiting, the connection is suspended: the library does not poll it, so it does not notice
+ * that the client hangs up. The sweep does, and resumes the connection as lost.
  *
- * Threads: everything about connections happens in the server's own thread; only the step from
- * waiting to answered is taken by others, and that is what the lock is for.
+ * Threads: everything about connections happens in the server's thread, except the step from
+ * waiting to answered, which any thread may take; the lock guards that step.
  */
 #ifndef CLUSTER_NET_HTTP_SLOT_H
 #define CLUSTER_NET_HTTP_SLOT_H
@@ -31,8 +31,8 @@ enum http_slot_state {
     SLOT_IDLE,     /* Connected, between requests; perhaps part of a request line has come. */
     SLOT_READING,  /* From the request line to the last byte of the body. */
     SLOT_WAITING,  /* The listener has the request; the connection is suspended. */
-    SLOT_ANSWERED, /* The reply is there, the server's thread will take it. */
-    SLOT_LOST,     /* The client is gone, the server's thread will close. */
+    SLOT_ANSWERED, /* The reply is there; the server's thread will send it. */
+    SLOT_LOST,     /* The client is gone; the server's thread will close the connection. */
     SLOT_SENDING,
     SLOT_STATES
 };
@@ -41,13 +41,13 @@ struct http_slot {
     enum http_slot_state state;
     struct MHD_Connection *connection;
     int socket;
-    uint64_t since_ms; /* When it came into its state. */
+    uint64_t since_ms; /* When it entered its state. */
     uint64_t serial;   /* Of the request that waits. */
-    bool has_asked;    /* There has been a request line, this time or before. */
-    bool begun;        /* The headers have been looked at. */
-    uint32_t refusal;  /* This status will be the answer, the body is thrown away; 0: none. */
+    bool has_asked;    /* The connection has sent a request line, of this request or an earlier. */
+    bool begun;        /* The headers have been checked. */
+    uint32_t refusal;  /* Status of the reply, while the body is thrown away; 0: none. */
     size_t discarded;  /* Bytes of a refused body. */
-    struct buf uri;    /* Raw; kept from request to request. */
+    struct buf uri;    /* Not decoded; its memory is reused by the next request. */
     struct http_request request; /* Until the listener gets it. */
     struct http_reply reply;
 };
@@ -56,10 +56,10 @@ struct http_server {
     struct http_server_options options;
     struct http_listener *listener;
     struct MHD_Daemon *daemon;
-    bool is_starting; /* The library tells why it does not start. */
+    bool is_starting; /* `words` takes the library's last message. */
     char words[256];
     int epoll_fd; /* The library's, borrowed. */
-    int wake_fd;  /* An eventfd, readable when the thread has to look round at once. */
+    int wake_fd;  /* An eventfd, readable when the thread has to run the library at once. */
     uint16_t port;
     pthread_t thread;
     bool has_thread;
@@ -69,15 +69,15 @@ struct http_server {
     atomic_bool closing;
     uint64_t next_serial;
     uint32_t slot_count;
-    uint32_t next_slot; /* Where to look for a free one. */
+    uint32_t next_slot; /* Where the search for a free one starts. */
     struct http_slot *slots;
-    struct pollfd *polls; /* Room for all slots. */
-    uint32_t *poll_slots; /* Which slot each is about. */
+    struct pollfd *polls; /* Scratch of the sweep, one for each slot. */
+    uint32_t *poll_slots; /* The slot of each. */
     struct socket_linger linger;
 };
 
 uint64_t http_now_ms(void);
-/* The server's thread looks round at once. */
+/* The server's thread runs the library at once. */
 void http_server_wake(struct http_server *server);
 
 /* The lock of the slots' states, serials and replies. */
@@ -95,9 +95,9 @@ uint64_t http_slot_id(const struct http_server *server, const struct http_slot *
 
 /* A free one, now idle; or NULL. */
 struct http_slot *http_slot_take(struct http_server *server);
-/* For whoever has moved it out of its waiting, and nobody else: so the connection is there. */
+/* Only for the thread that moved the slot out of SLOT_WAITING: the connection then still exists. */
 void http_slot_resume(struct http_server *server, struct http_slot *slot);
-/* The end of a request, however it went. */
+/* The request has ended, answered or not. */
 void http_slot_end_request(struct http_server *server, struct http_slot *slot);
 
 #endif

@@ -1,4 +1,4 @@
-/* peer_addresses.c - the owner and the thread share one block, and whoever leaves last frees it. */
+/* peer_addresses.c - the owner and the thread share one object; the last user frees it. */
 #include "cluster/net/peer_addresses.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 struct addresses_line {
     const char *host;
     uint16_t port;
-    bool is_name;                  /* Not in digits: the thread looks it up. */
+    bool is_name;                  /* Not numeric: the thread resolves it. */
     struct socket_address address; /* Size 0: not known. */
 };
 
@@ -28,7 +28,7 @@ struct peer_addresses {
 
 static void addresses_free(struct peer_addresses *addresses)
 {
-    (void)pthread_cond_destroy(&addresses->closed); /* Nobody is left who could use them. */
+    (void)pthread_cond_destroy(&addresses->closed); /* No thread uses them any more. */
     (void)pthread_mutex_destroy(&addresses->mutex);
     arena_done(&addresses->arena);
     memory_free(NULL, addresses, sizeof *addresses);
@@ -42,7 +42,7 @@ static void addresses_leave(struct peer_addresses *addresses)
     if (is_last) addresses_free(addresses);
 }
 
-/* ---- the thread; the lock is held, but while the system is asked ---- */
+/* ---- the thread; it holds the lock except while it resolves ---- */
 
 static void line_look_up(struct peer_addresses *addresses, struct addresses_line *line)
 {
@@ -51,7 +51,7 @@ static void line_look_up(struct peer_addresses *addresses, struct addresses_line
     pthread_mutex_unlock(&addresses->mutex);
     bool is_known = socket_address_find(line->host, line->port, &found, &err) == STATUS_OK;
     pthread_mutex_lock(&addresses->mutex);
-    if (is_known) line->address = found; /* Else the old one, if any, may still be right. */
+    if (is_known) line->address = found; /* Otherwise the old one may still be right. */
 }
 
 static void addresses_pause(struct peer_addresses *addresses)
@@ -90,14 +90,14 @@ static status addresses_start(struct peer_addresses *addresses, struct error *er
     ASSERT(problem == 0);
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED); /* A valid value. */
     (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* Signals are others' business. */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* Other threads handle signals. */
     addresses->users++;
     problem = pthread_create(&thread, &attributes, addresses_run, addresses);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     if (problem == 0) return STATUS_OK;
     addresses->users--;
-    return error_set(err, STATUS_IO, "cannot start a thread to look names up");
+    return error_set(err, STATUS_IO, "cannot start a thread to resolve names");
 }
 
 /* ---- the owner ---- */
@@ -106,7 +106,7 @@ static void mutex_init(struct peer_addresses *addresses)
 {
     pthread_condattr_t attributes;
     int problem = pthread_mutex_init(&addresses->mutex, NULL);
-    ASSERT(problem == 0); /* Plain ones take nothing from the system. */
+    ASSERT(problem == 0); /* A plain mutex allocates nothing. */
     problem = pthread_condattr_init(&attributes);
     ASSERT(problem == 0);
     problem = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* As addresses_pause. */

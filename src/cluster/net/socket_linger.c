@@ -1,4 +1,4 @@
-/* socket_linger.c - keeps a second descriptor of the socket, so that its owner may close his. */
+/* socket_linger.c - keeps a duplicate descriptor, so that the owner may close its own. */
 #include "cluster/net/socket_linger.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 enum { READS_PER_SWEEP = 64, READ_BYTES = 16 * 1024 };
 
-/* False when nothing more will come. */
+/* False: the peer has closed. */
 static bool throw_away(int fd)
 {
     char bytes[READ_BYTES];

@@ -1,8 +1,8 @@
-/* socket_linger.h - connections that are closed while the other side still sends.
+/* socket_linger.h - connections that are closed while the peer still sends.
  *
- * A socket closed with unread bytes resets the connection, and the last words sent on it may never
- * be read. So it is closed for writing only, and what still comes is thrown away for a while: until
- * the other side closes too, or its time is over.
+ * Closing a socket with unread bytes resets the connection, and the peer may lose the end of the
+ * reply (RFC 9112 section 9.6). So only the sending half is shut down, and incoming bytes are
+ * thrown away until the peer closes too, or SOCKET_LINGER_MS have passed.
  *
  *     (add | sweep)* -> done
  *
@@ -23,10 +23,10 @@ struct socket_linger {
     uint32_t count;
 };
 
-/* The socket is the caller's, who is about to close it. Does nothing when the other side has closed
- * already, or when there are too many. */
+/* The caller keeps the socket and closes it. Does nothing if the peer has closed already, or if the
+ * list is full. */
 void socket_linger_add(struct socket_linger *linger, int socket, uint64_t now_ms);
-/* To be called now and then. */
+/* Called periodically: reads, and closes those that are over. */
 void socket_linger_sweep(struct socket_linger *linger, uint64_t now_ms);
 /* Closes all of them. */
 void socket_linger_done(struct socket_linger *linger);

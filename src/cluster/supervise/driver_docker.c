@@ -21,22 +21,22 @@ static const char *const verbs[DRIVER_ACTIONS] = {
     [DRIVER_RESUME] = "unpause", [DRIVER_STOP] = "kill?signal=TERM",
 };
 
-struct engine_answer {
+struct docker_answer {
     struct text message;
 };
 
 static const struct json_member answer_members[] = {
-    {"message", MEMBER_TEXT, .offset = offsetof(struct engine_answer, message),
+    {"message", MEMBER_TEXT, .offset = offsetof(struct docker_answer, message),
      .limit = MESSAGE_MAX},
 };
-static const struct json_schema answer_schema = {JSON_SCHEMA(struct engine_answer, answer_members),
+static const struct json_schema answer_schema = {JSON_SCHEMA(struct docker_answer, answer_members),
                                                  .is_open = true};
 
 /* What the engine says; if that can't be read, what it sent. */
 static struct text message_of(const struct buf *body, struct arena *arena)
 {
     struct text json = {(const char *)body->bytes, (uint32_t)body->size};
-    struct engine_answer answer = {.message = {"", 0}};
+    struct docker_answer answer = {.message = {"", 0}};
     struct error ignored;
     status result =
         json_schema_decode(&answer_schema, json, arena, STATUS_CORRUPT, &answer, &ignored);
@@ -72,7 +72,7 @@ status driver_docker_do(const struct driver_call *call, struct error *err)
     };
     uint32_t code = 0;
     struct buf body = {0};
-    status result = engine_post(&post, &code, &body, err);
+    status result = docker_post(&post, &code, &body, err);
     if (result == STATUS_OK) result = judge(call, code, &body, err);
     buf_done(&body);
     return result;

@@ -41,7 +41,7 @@ struct world_tls {
 };
 static struct world_tls world_tls;
 
-struct world {
+struct http_world {
     struct http_listener listener;
     struct http_server *server;
     struct http_client *client;
@@ -63,7 +63,7 @@ static inline bool starts_with(struct text text, const char *prefix)
 /* Runs in the server's thread: no assertions here. */
 static inline void on_request(struct http_listener *listener, struct http_request *request)
 {
-    struct world *world = (struct world *)listener;
+    struct http_world *world = (struct http_world *)listener;
     struct http_reply reply = {.status = 200, .content_type = "text/plain"};
     pthread_mutex_lock(&world->lock);
     world->request_count++;
@@ -90,13 +90,13 @@ static inline void on_request(struct http_listener *listener, struct http_reques
 
 static inline void on_gone(struct http_listener *listener, uint64_t id)
 {
-    struct world *world = (struct world *)listener;
+    struct http_world *world = (struct http_world *)listener;
     pthread_mutex_lock(&world->lock);
     if (world->gone_count < HELD_MAX) world->gone[world->gone_count++] = id;
     pthread_mutex_unlock(&world->lock);
 }
 
-static inline struct http_server_options server_options(struct world *world)
+static inline struct http_server_options server_options(struct http_world *world)
 {
     return (struct http_server_options){
         .address = "127.0.0.1",
@@ -125,11 +125,11 @@ static inline struct http_client_options client_options(void)
     };
 }
 
-static inline void world_open(struct world *world, const struct http_server_options *options)
+static inline void world_open(struct http_world *world, const struct http_server_options *options)
 {
     struct error err;
     struct http_client_options for_client = client_options();
-    *world = (struct world){
+    *world = (struct http_world){
         .listener = {.request = on_request, .gone = on_gone},
         .bodies = {.limit_bytes = BUDGET},
         .next_id = 1,
@@ -140,7 +140,7 @@ static inline void world_open(struct world *world, const struct http_server_opti
     assert_int_equal(http_client_open(&for_client, &world->client, &err), 0);
 }
 
-static inline void world_close(struct world *world)
+static inline void world_close(struct http_world *world)
 {
     http_server_close(world->server);
     http_client_close(world->client);
@@ -151,7 +151,7 @@ static inline void world_close(struct world *world)
     assert_int_equal(atomic_load(&world->bodies.used_bytes), 0);
 }
 
-static inline uint32_t counted(struct world *world, const uint32_t *counter)
+static inline uint32_t counted(struct http_world *world, const uint32_t *counter)
 {
     pthread_mutex_lock(&world->lock);
     uint32_t count = *counter;
@@ -159,7 +159,7 @@ static inline uint32_t counted(struct world *world, const uint32_t *counter)
     return count;
 }
 
-static inline void wait_for(struct world *world, const uint32_t *counter, uint32_t wanted)
+static inline void wait_for(struct http_world *world, const uint32_t *counter, uint32_t wanted)
 {
     uint64_t end_ms = clock_ms() + scaled_ms(LONG_MS);
     while (counted(world, counter) < wanted && clock_ms() < end_ms) {
@@ -169,7 +169,7 @@ static inline void wait_for(struct world *world, const uint32_t *counter, uint32
 }
 
 /* Until bodies take up so much, and no more. */
-static inline void wait_until_bodies_take(struct world *world, size_t bytes)
+static inline void wait_until_bodies_take(struct http_world *world, size_t bytes)
 {
     uint64_t end_ms = clock_ms() + scaled_ms(LONG_MS);
     while (atomic_load(&world->bodies.used_bytes) != bytes && clock_ms() < end_ms) {
@@ -179,7 +179,7 @@ static inline void wait_until_bodies_take(struct world *world, size_t bytes)
 }
 
 /* The client works until the server holds so many requests; none is answered meanwhile. */
-static inline void wait_until_held(struct world *world, uint32_t wanted)
+static inline void wait_until_held(struct http_world *world, uint32_t wanted)
 {
     struct http_done done;
     struct error err;
@@ -192,8 +192,8 @@ static inline void wait_until_held(struct world *world, uint32_t wanted)
     assert_int_equal(counted(world, &world->held_count), wanted);
 }
 
-static inline void start(struct world *world, uint64_t id, const char *method, const char *target,
-                         struct text body)
+static inline void start(struct http_world *world, uint64_t id, const char *method,
+                         const char *target, struct text body)
 {
     static const char *const headers[] = {"X-One: first", "X-Two: second, third"};
     char base[64];
@@ -224,8 +224,8 @@ static inline void finish(struct http_client *client, struct http_done *done)
     assert_true(any);
 }
 
-static inline struct http_done call(struct world *world, const char *method, const char *target,
-                                    struct text body)
+static inline struct http_done call(struct http_world *world, const char *method,
+                                    const char *target, struct text body)
 {
     struct http_done done;
     uint64_t id = world->next_id++;
@@ -235,7 +235,7 @@ static inline struct http_done call(struct world *world, const char *method, con
     return done;
 }
 
-static inline void expect_status(struct world *world, const char *method, const char *target,
+static inline void expect_status(struct http_world *world, const char *method, const char *target,
                                  struct text body, uint32_t expected)
 {
     struct http_done done = call(world, method, target, body);
@@ -265,7 +265,7 @@ static const struct text nothing = TEXT_INIT("");
 /* Replies from a thread of its own, last request first, each with its own body. */
 static inline void *reply_in_reverse(void *context)
 {
-    struct world *world = context;
+    struct http_world *world = context;
     pthread_mutex_lock(&world->lock);
     while (world->held_count > 0) {
         struct http_request request = world->held[--world->held_count];
@@ -282,7 +282,7 @@ static inline void *reply_in_reverse(void *context)
 
 /* ---- a plain socket ---- */
 
-static inline int raw_open(const struct world *world)
+static inline int raw_open(const struct http_world *world)
 {
     struct timeval limit = {.tv_sec = scaled_ms(LONG_MS) / 1000};
     struct sockaddr_in address = {

@@ -14,7 +14,7 @@ static void bodies_of_all_sizes_go_round_with_every_method(void **state)
     (void)state;
     static const size_t sizes[] = {0, 1, 4095, 4096, 65537, BODY_LIMIT - 1, BODY_LIMIT};
     static const char *const methods[] = {"PUT", "POST", "GET", "DELETE"};
-    struct world world;
+    struct http_world world;
     world_open(&world, NULL);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct buf sent = make_bytes(sizes[i]);
@@ -34,7 +34,7 @@ static void bodies_of_all_sizes_go_round_with_every_method(void **state)
     world_close(&world);
 }
 
-static void expect_told(struct world *world, const char *method, const char *target,
+static void expect_told(struct http_world *world, const char *method, const char *target,
                         struct text body, const char *expected)
 {
     struct http_done done = call(world, method, target, body);
@@ -47,7 +47,7 @@ static void expect_told(struct world *world, const char *method, const char *tar
 static void the_listener_sees_method_path_query_and_headers(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     world_open(&world, NULL);
     expect_told(&world, "GET", "/tell", nothing, "GET|/tell||first|second, third|0");
     expect_told(&world, "DELETE", "/tell/a%20b/../c?x=%20&y=1?2", nothing,
@@ -61,7 +61,7 @@ static void the_listener_sees_method_path_query_and_headers(void **state)
 static void retry_after_is_rounded_up_to_seconds(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     world_open(&world, NULL);
     struct http_done done = call(&world, "GET", "/later", nothing);
     assert_int_equal(done.status, 429);
@@ -74,7 +74,7 @@ static void many_calls_are_answered_in_any_order(void **state)
 {
     (void)state;
     enum { CALLS = 200, AT_ONCE = 16 };
-    struct world world;
+    struct http_world world;
     char bodies[CALLS][16];
     bool seen[CALLS] = {false};
     struct error err;
@@ -106,7 +106,7 @@ static void many_calls_are_answered_in_any_order(void **state)
 static void connections_are_used_again(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     struct http_server_options options = server_options(&world);
     options.address_limit = 1; /* A second connection would be closed. */
     world_open(&world, &options);
@@ -119,7 +119,7 @@ static void connections_are_used_again(void **state)
 static void requests_may_follow_each_other_without_waiting(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     char text[4096];
     world_open(&world, NULL);
     int fd = raw_open(&world);
@@ -145,7 +145,7 @@ static void requests_may_follow_each_other_without_waiting(void **state)
 static void a_body_over_the_limit_is_refused(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     world_open(&world, NULL);
     struct buf large = make_bytes(3 * BODY_LIMIT);
     for (int i = 0; i < 20; i++) {
@@ -162,7 +162,7 @@ static void a_body_over_the_limit_is_refused(void **state)
 static void a_body_that_is_announced_too_large_is_refused_before_it_comes(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     char text[4096];
     world_open(&world, NULL);
     int fd = raw_open(&world);
@@ -196,7 +196,7 @@ static bool send_chunks(int fd, uint32_t count)
 static void a_body_in_chunks_has_the_same_limit(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     char text[4096];
     world_open(&world, NULL);
     int fd = raw_open(&world);
@@ -214,7 +214,7 @@ static void a_body_in_chunks_has_the_same_limit(void **state)
 static void bodies_together_have_a_limit_too(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     struct http_server_options options = server_options(&world);
     world_open(&world, &options);
     atomic_store(&world.bodies.used_bytes, BUDGET - 1000);
@@ -244,7 +244,7 @@ static void headers_that_are_too_large_are_refused(void **state)
 {
     (void)state;
     enum { ENDLESS = 1 << 20 };
-    struct world world;
+    struct http_world world;
     char text[4096];
     static char junk[ENDLESS];
     memset(junk, 'j', sizeof junk);
@@ -303,7 +303,7 @@ static void malformed_requests_are_refused(void **state)
         {"PUT /tell HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", "400"},
         {"PUT /tell HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n", "400"},
     };
-    struct world world;
+    struct http_world world;
     world_open(&world, NULL);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char text[4096];
@@ -327,7 +327,7 @@ static void clients_over_the_connection_limit_wait_their_turn(void **state)
 {
     (void)state;
     enum { LIMIT = 4, CLIENTS = 50 };
-    struct world world;
+    struct http_world world;
     struct http_server_options options = server_options(&world);
     options.connection_limit = LIMIT;
     world_open(&world, &options);
@@ -354,7 +354,7 @@ enum { ROUNDS = 40 };
 static void a_reply_from_another_thread_is_sent_at_once(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     struct http_done done;
     struct http_server_options options = server_options(&world);
     options.sweep_ms = SWEEP_NEVER_MS;
@@ -375,7 +375,7 @@ static void a_reply_from_another_thread_is_sent_at_once(void **state)
 static void a_client_that_leaves_makes_room_at_once(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     struct http_server_options options = server_options(&world);
     char text[4096];
     options.connection_limit = 1;
@@ -408,7 +408,7 @@ static void clients_that_drip_or_fall_silent_are_dropped(void **state)
         "GET /tell HTTP/1.1\r\nX-One: ",
         "PUT /tell HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n",
     };
-    struct world world;
+    struct http_world world;
     struct http_server_options options = server_options(&world);
     options.idle_timeout_s = scaled_ms(1000) / 1000;
     options.deadline_ms = scaled_ms(400);
@@ -452,7 +452,7 @@ static void clients_that_drip_or_fall_silent_are_dropped(void **state)
 static void a_client_that_does_not_read_its_reply_is_dropped(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     struct http_server_options options = server_options(&world);
     options.deadline_ms = scaled_ms(300);
     options.body_limit = 16 << 20;
@@ -471,7 +471,7 @@ static void a_client_that_does_not_read_its_reply_is_dropped(void **state)
 static void the_listener_is_told_when_a_waiting_client_is_gone(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     world_open(&world, NULL);
     for (uint32_t i = 0; i < 8; i++) {
         int fd = raw_open(&world);
@@ -495,7 +495,7 @@ static void the_listener_is_told_when_a_waiting_client_is_gone(void **state)
 static void replies_may_cross_with_clients_that_leave(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     world_open(&world, NULL);
     for (uint32_t i = 0; i < 60; i++) {
         int fd = raw_open(&world);
@@ -514,7 +514,7 @@ static void replies_may_cross_with_clients_that_leave(void **state)
 static void a_reply_of_many_bytes_to_a_client_that_left_is_no_signal(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     world_open(&world, NULL);
     assert_true(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
     int fd = raw_open(&world);
@@ -533,7 +533,7 @@ static void a_reply_of_many_bytes_to_a_client_that_left_is_no_signal(void **stat
 static void after_stop_taking_only_requests_in_flight_are_served(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     world_open(&world, NULL);
     char text[4096];
     int fd = raw_open(&world);
@@ -555,7 +555,7 @@ static void after_stop_taking_only_requests_in_flight_are_served(void **state)
 static void close_turns_away_who_waits(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     world_open(&world, NULL);
     enum { CLIENTS = 10 };
     int sockets[CLIENTS];
@@ -591,7 +591,7 @@ static void close_turns_away_who_ends_a_request_just_then(void **state)
     (void)state;
     enum { CLOSINGS = 20, LATE = 16, HALF = 5 };
     for (int round = 0; round < CLOSINGS; round++) {
-        struct world world;
+        struct http_world world;
         int fds[LATE];
         world_open(&world, NULL);
         int waiting = raw_open(&world);
@@ -620,7 +620,7 @@ static void close_turns_away_who_ends_a_request_just_then(void **state)
 static void a_server_says_why_it_can_not_listen(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     struct error err;
     struct http_server *second = NULL;
     world_open(&world, NULL);

@@ -26,7 +26,7 @@ static struct http_done call_base(struct http_client *client, const char *base, 
 static void calls_that_can_not_succeed_say_why(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     char base[64];
     world_open(&world, NULL);
     (void)snprintf(base, sizeof base, "http://127.0.0.1:%u", http_server_port(world.server));
@@ -49,7 +49,7 @@ static void calls_that_can_not_succeed_say_why(void **state)
 static void an_answer_over_the_limit_is_a_failure(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     struct error err;
     world_open(&world, NULL);
     http_client_close(world.client);
@@ -83,7 +83,7 @@ static void *wake_soon(void *context)
 static void a_poll_ends_with_time_or_a_wake(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     struct http_done done;
     struct error err;
     bool any = true;
@@ -110,7 +110,7 @@ static void a_poll_ends_with_time_or_a_wake(void **state)
 static void cancelled_calls_are_not_heard_of_again(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     struct http_done done;
     world_open(&world, NULL);
     for (uint64_t id = 1; id <= 5; id++) {
@@ -152,7 +152,7 @@ static void calls_over_the_limit_are_not_started(void **state)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    struct world world;
+    struct http_world world;
     struct error err;
     world_open(&world, NULL);
     struct http_server_options options = server_options(&world);

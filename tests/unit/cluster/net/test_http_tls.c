@@ -40,7 +40,7 @@ static void bodies_of_all_sizes_go_round(void **state)
 {
     NEED_OPENSSL();
     static const size_t sizes[] = {0, 1, 16383, 16384, 16385, 65537, BODY_LIMIT, 16 << 20};
-    struct world world;
+    struct http_world world;
     struct http_server_options options = server_options(&world);
     options.body_limit = 16 << 20;
     world_open(&world, &options);
@@ -66,7 +66,7 @@ static void many_calls_are_answered_in_any_order(void **state)
 {
     NEED_OPENSSL();
     enum { CALLS = 120, SIZE = 40000 };
-    struct world world;
+    struct http_world world;
     struct error err;
     bool seen[CALLS] = {false};
     struct buf bodies[CALLS];
@@ -103,7 +103,7 @@ static void a_reply_from_another_thread_is_sent_at_once(void **state)
 {
     NEED_OPENSSL();
     enum { ROUNDS = 40 };
-    struct world world;
+    struct http_world world;
     struct http_done done;
     struct http_server_options options = server_options(&world);
     options.sweep_ms = SWEEP_NEVER_MS;
@@ -123,7 +123,7 @@ static void a_reply_from_another_thread_is_sent_at_once(void **state)
 static void a_waiting_client_that_leaves_is_noticed(void **state)
 {
     NEED_OPENSSL();
-    struct world world;
+    struct http_world world;
     world_open(&world, NULL);
     start(&world, 1, "PUT", "/hold", text_of("body"));
     wait_until_held(&world, 1);
@@ -150,7 +150,7 @@ static void who_stalls_while_agreeing_on_a_session_is_dropped(void **state)
 {
     NEED_OPENSSL();
     enum { CASES = 4 };
-    struct world world;
+    struct http_world world;
     struct http_server_options options = server_options(&world);
     options.idle_timeout_s = scaled_ms(5000) / 1000;
     options.deadline_ms = scaled_ms(500);
@@ -191,7 +191,7 @@ static void those_who_stall_don_t_keep_others_out_for_long(void **state)
 {
     NEED_OPENSSL();
     enum { LIMIT = 8 };
-    struct world world;
+    struct http_world world;
     struct http_server_options options = server_options(&world);
     options.connection_limit = LIMIT;
     options.deadline_ms = scaled_ms(400);
@@ -213,7 +213,7 @@ static void those_who_stall_don_t_keep_others_out_for_long(void **state)
 static void a_client_may_be_idle_between_requests(void **state)
 {
     NEED_OPENSSL();
-    struct world world;
+    struct http_world world;
     struct http_server_options options = server_options(&world);
     options.deadline_ms = scaled_ms(300);
     options.address_limit = 1; /* A second connection would be closed. */
@@ -226,7 +226,7 @@ static void a_client_may_be_idle_between_requests(void **state)
 
 /* ---- whom a client trusts ---- */
 
-static struct http_done ask(struct world *world, const struct http_client_options *options,
+static struct http_done ask(struct http_world *world, const struct http_client_options *options,
                             const char *scheme)
 {
     struct http_client *client = NULL;
@@ -245,7 +245,7 @@ static struct http_done ask(struct world *world, const struct http_client_option
     return done;
 }
 
-static void expect_distrust(struct world *world, const char *ca, const char *words)
+static void expect_distrust(struct http_world *world, const char *ca, const char *words)
 {
     struct http_client_options options = client_options();
     options.ca = ca;
@@ -258,7 +258,7 @@ static void expect_distrust(struct world *world, const char *ca, const char *wor
 static void a_certificate_is_trusted_only_for_its_ca_and_host(void **state)
 {
     NEED_OPENSSL();
-    struct world world;
+    struct http_world world;
     world_open(&world, NULL);
     expect_distrust(&world, tls_path("stranger.pem"), "unable to get local issuer");
     expect_distrust(&world, NULL, "needs its CA");
@@ -285,7 +285,7 @@ static void a_certificate_is_trusted_only_for_its_ca_and_host(void **state)
 static void http_and_https_do_not_understand_each_other(void **state)
 {
     NEED_OPENSSL();
-    struct world world;
+    struct http_world world;
     struct http_client_options options = client_options();
     world_open(&world, NULL);
     struct http_done done = ask(&world, &options, "http");
@@ -328,7 +328,7 @@ static void a_ca_file_that_is_none_is_told_at_once(void **state)
 
 static void refuse_files(const char *certificate, const char *key, status code, const char *words)
 {
-    struct world world = {.bodies = {.limit_bytes = BUDGET}};
+    struct http_world world = {.bodies = {.limit_bytes = BUDGET}};
     struct http_server_options options = server_options(&world);
     struct http_listener listener = {.request = on_request, .gone = on_gone};
     struct http_server *server = NULL;
