@@ -110,7 +110,7 @@ struct victim {
     struct monitored seen; /* As monitors last told; incarnation 0: never. */
 };
 
-struct chaos {
+struct chaos_run {
     struct cluster_config config;
     struct cluster_nodes nodes;
     struct chaos_pool pool;
@@ -197,8 +197,8 @@ static status read_wish(const struct options *options, struct chaos_wish *out, s
     return STATUS_OK;
 }
 
-static status read_options(struct chaos *chaos, const struct options *options, struct arena *arena,
-                           struct error *err)
+static status read_options(struct chaos_run *chaos, const struct options *options,
+                           struct arena *arena, struct error *err)
 {
     struct chaos_wish wish;
     const char *seed = options_value(options, CHAOS_SEED);
@@ -236,7 +236,7 @@ static status check_cluster(const struct cluster_config *config, struct error *e
 
 /* ---- how the nodes are ---- */
 
-static void take_view(struct chaos *chaos, const struct cluster_view *view)
+static void take_view(struct chaos_run *chaos, const struct cluster_view *view)
 {
     for (uint32_t i = 0; i < chaos->nodes.count; i++) {
         for (uint32_t j = 0; j < view->node_count; j++) {
@@ -246,7 +246,7 @@ static void take_view(struct chaos *chaos, const struct cluster_view *view)
     }
 }
 
-static status look(struct chaos *chaos, uint32_t timeout_ms, struct error *err)
+static status look(struct chaos_run *chaos, uint32_t timeout_ms, struct error *err)
 {
     struct arena arena = {0};
     struct cluster_view view;
@@ -261,7 +261,7 @@ static status look(struct chaos *chaos, uint32_t timeout_ms, struct error *err)
 }
 
 /* A paused one that was let go on before anybody missed it is the same as before. */
-static bool is_back(const struct chaos *chaos, const struct victim *victim)
+static bool is_back(const struct chaos_run *chaos, const struct victim *victim)
 {
     const struct monitored *seen = &victim->seen;
     if (seen->state != HEALTH_UP || victim->is_paused) return false;
@@ -270,7 +270,7 @@ static bool is_back(const struct chaos *chaos, const struct victim *victim)
            clock_ms() - victim->resume_ms > 1000 && seen->silent_ms < 1000;
 }
 
-static void greet(struct chaos *chaos)
+static void greet(struct chaos_run *chaos)
 {
     for (uint32_t i = 0; i < chaos->nodes.count; i++) {
         struct victim *victim = &chaos->victims[i];
@@ -282,7 +282,7 @@ static void greet(struct chaos *chaos)
     }
 }
 
-static uint32_t awaited(const struct chaos *chaos)
+static uint32_t awaited(const struct chaos_run *chaos)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < chaos->nodes.count; i++) {
@@ -293,7 +293,7 @@ static uint32_t awaited(const struct chaos *chaos)
 
 /* ---- disturbing ---- */
 
-static bool is_last_monitor(const struct chaos *chaos, uint32_t node)
+static bool is_last_monitor(const struct chaos_run *chaos, uint32_t node)
 {
     if (chaos->nodes.items[node].role != NODE_MONITOR) return false;
     for (uint32_t i = 0; i < chaos->nodes.count; i++) {
@@ -305,7 +305,7 @@ static bool is_last_monitor(const struct chaos *chaos, uint32_t node)
     return true;
 }
 
-static void tell_monitors(struct chaos *chaos, const char *name)
+static void tell_monitors(struct chaos_run *chaos, const char *name)
 {
     struct ask ask = {.kind = ASK_KILLED};
     struct error ignored; /* It is for people only. */
@@ -314,7 +314,7 @@ static void tell_monitors(struct chaos *chaos, const char *name)
 }
 
 /* Whether it may be disturbed now; if not, that is said. */
-static bool is_fair_game(struct chaos *chaos, uint32_t index)
+static bool is_fair_game(struct chaos_run *chaos, uint32_t index)
 {
     struct victim *victim = &chaos->victims[index];
     bool is_last = !victim->is_named && is_last_monitor(chaos, index);
@@ -328,7 +328,7 @@ static bool is_fair_game(struct chaos *chaos, uint32_t index)
     return false;
 }
 
-static void disturb(struct chaos *chaos, uint32_t index)
+static void disturb(struct chaos_run *chaos, uint32_t index)
 {
     const struct cluster_node *node = &chaos->nodes.items[index];
     struct victim *victim = &chaos->victims[index];
@@ -350,7 +350,7 @@ static void disturb(struct chaos *chaos, uint32_t index)
 }
 
 /* Its place may have been taken meanwhile: then there is nothing to resume. */
-static void resume(struct chaos *chaos, bool is_end)
+static void resume(struct chaos_run *chaos, bool is_end)
 {
     for (uint32_t i = 0; i < chaos->nodes.count; i++) {
         struct victim *victim = &chaos->victims[i];
@@ -363,7 +363,7 @@ static void resume(struct chaos *chaos, bool is_end)
     }
 }
 
-static bool is_to_disturb(struct chaos *chaos)
+static bool is_to_disturb(struct chaos_run *chaos)
 {
     uint64_t now_ms = clock_ms();
     if (chaos->rounds > 0 && chaos->every_ms == 0) return false;
@@ -372,7 +372,7 @@ static bool is_to_disturb(struct chaos *chaos)
 }
 
 /* The monitors are told of all before any is disturbed: telling takes its time. */
-static void disturb_some(struct chaos *chaos)
+static void disturb_some(struct chaos_run *chaos)
 {
     struct chaos_pool *pool = &chaos->pool;
     uint32_t count = 0;
@@ -410,7 +410,7 @@ static const char *gateways_text(const struct cluster_config *config, struct are
 }
 
 /* The token is given as clients take it. */
-static status start_job(struct chaos *chaos, const struct options *options, const char *program,
+static status start_job(struct chaos_run *chaos, const struct options *options, const char *program,
                         struct arena *arena, struct error *err)
 {
     struct text token;
@@ -441,7 +441,7 @@ static status start_job(struct chaos *chaos, const struct options *options, cons
 
 /* ---- the whole ---- */
 
-static bool is_over(struct chaos *chaos)
+static bool is_over(struct chaos_run *chaos)
 {
     if (atomic_load(interrupt_flag())) return true;
     bool is_last = chaos->rounds > 0 && chaos->every_ms == 0;
@@ -450,7 +450,7 @@ static bool is_over(struct chaos *chaos)
     return is_last || is_late;
 }
 
-static void watch_once(struct chaos *chaos)
+static void watch_once(struct chaos_run *chaos)
 {
     struct error ignored; /* Who is to answer may be just the one that was killed. */
     driver_sweep(chaos->driver);
@@ -459,7 +459,7 @@ static void watch_once(struct chaos *chaos)
     (void)poll(NULL, 0, STEP_MS); /* A signal ends it earlier. */
 }
 
-static void await_all(struct chaos *chaos)
+static void await_all(struct chaos_run *chaos)
 {
     uint64_t begin_ms = clock_ms();
     while (awaited(chaos) > 0 && !interrupt_by_signal() && clock_ms() - begin_ms < BACK_MS) {
@@ -473,7 +473,7 @@ static void await_all(struct chaos *chaos)
     }
 }
 
-static void put_verdict(struct chaos *chaos, struct buf *out)
+static void put_verdict(struct chaos_run *chaos, struct buf *out)
 {
     uint32_t total = 0;
     for (uint32_t i = 0; i < chaos->nodes.count; i++) {
@@ -500,7 +500,7 @@ static void put_verdict(struct chaos *chaos, struct buf *out)
     }
 }
 
-static status conclude(struct chaos *chaos, struct error *err)
+static status conclude(struct chaos_run *chaos, struct error *err)
 {
     struct buf verdict = {0};
     put_verdict(chaos, &verdict);
@@ -530,7 +530,7 @@ static status conclude(struct chaos *chaos, struct error *err)
     return STATUS_OK;
 }
 
-static status disturb_all(struct chaos *chaos, struct error *err)
+static status disturb_all(struct chaos_run *chaos, struct error *err)
 {
     TRY(look(chaos, FIRST_VIEW_MS, err));
     chaos->begin_ms = clock_ms();
@@ -552,7 +552,7 @@ static status disturb_all(struct chaos *chaos, struct error *err)
 
 static status run(const struct options *options, struct arena *arena, struct error *err)
 {
-    struct chaos *chaos = arena_new(arena, struct chaos);
+    struct chaos_run *chaos = arena_new(arena, struct chaos_run);
     char program[4096];
     const char *path = options_value(options, CHAOS_CONFIG);
     if (chaos == NULL) return error_memory(err);

@@ -110,7 +110,7 @@ static const struct command_spec node_spec = {
 /* Somebody of the node's name may be just about to end. */
 enum { FOLDER_WAIT_MS = 1000, FOLDER_STEP_MS = 50 };
 
-struct node {
+struct node_command {
     enum node_role role; /* NODE_ROLES: not known yet. */
     struct arena arena;
     struct options options;
@@ -121,7 +121,7 @@ struct node {
 
 /* --- Which node. --- */
 
-static status fail_unknown(struct node *node, const char *name, struct error *err)
+static status fail_unknown(struct node_command *node, const char *name, struct error *err)
 {
     const char **names = arena_array(&node->arena, const char *, node->nodes.count);
     bool is_any = node->role == NODE_ROLES;
@@ -141,7 +141,7 @@ static status fail_unknown(struct node *node, const char *name, struct error *er
                      suggestion);
 }
 
-static status check_name(struct node *node, const char *command, struct error *err)
+static status check_name(struct node_command *node, const char *command, struct error *err)
 {
     static const char *const examples[NODE_ROLES + 1] = {
         [NODE_GATEWAY] = "g1", [NODE_WORKER] = "w1", [NODE_MONITOR] = "m1", [NODE_ROLES] = "w1"};
@@ -170,7 +170,7 @@ static status check_name(struct node *node, const char *command, struct error *e
 }
 
 /* Those that a client may name. One that does not compile keeps nobody from the others. */
-static status list_analyses(struct node *node, struct error *err)
+static status list_analyses(struct node_command *node, struct error *err)
 {
     struct analysis *found = NULL;
     uint32_t found_count = 0;
@@ -207,7 +207,7 @@ static void hide_secrets(const struct cluster_config *config)
 
 static void on_ready(void *context)
 {
-    const struct node *node = context;
+    const struct node_command *node = context;
     const struct cluster_config *config = &node->config;
     const char *name = node->node_options.name;
     (void)service_notify(SERVICE_READY); /* Most have no supervisor that listens. */
@@ -223,13 +223,13 @@ static void on_ready(void *context)
 /* From any thread. */
 static void on_trouble(void *context, const char *text)
 {
-    const struct node *node = context;
+    const struct node_command *node = context;
     int size = (int)strcspn(text, "\n"); /* `up` passes on lines. */
     terminal_say("%s: %.*s\n", node->node_options.name, size, text);
 }
 
 /* The node itself waits longer, and silently: that is for folders whose owner is not known. */
-static status wait_for_folder(struct node *node, struct error *err)
+static status wait_for_folder(struct node_command *node, struct error *err)
 {
     const char *name = node->node_options.name;
     const char *folder = cluster_node_folder(&node->config, name, &node->arena);
@@ -249,7 +249,7 @@ static status wait_for_folder(struct node *node, struct error *err)
     return STATUS_OK;
 }
 
-static status run_node(struct node *node, struct error *err)
+static status run_node(struct node_command *node, struct error *err)
 {
     static status (*const runs[NODE_ROLES])(const struct node_options *, struct error *) = {
         [NODE_GATEWAY] = gateway_node_run,
@@ -262,7 +262,7 @@ static status run_node(struct node *node, struct error *err)
     return result == STATUS_OK ? STATUS_OK : error_prefix(err, "%s", node->node_options.name);
 }
 
-static status read_options(struct node *node, const char *command, struct error *err)
+static status read_options(struct node_command *node, const char *command, struct error *err)
 {
     const struct options *options = &node->options;
     const char *file = options_value(options, OPTION_CONFIG);
@@ -291,7 +291,7 @@ static status read_options(struct node *node, const char *command, struct error 
 static int node_main(const struct command_spec *spec, enum node_role role, int argc,
                      char *const *argv)
 {
-    struct node node = {.role = role};
+    struct node_command node = {.role = role};
     struct error err = {.code = STATUS_OK};
     status result = options_parse(spec, argc, argv, &node.arena, &node.options, &err);
     if (result == STATUS_OK && node.options.help) {

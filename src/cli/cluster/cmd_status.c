@@ -45,13 +45,13 @@ static const struct command_spec status_spec = {
     .option_count = SHOW_OPTIONS,
 };
 
-struct health {
+struct gateway_health {
     const char *url;
     struct error problem; /* code STATUS_OK: it is well. */
 };
 
 struct report {
-    struct health *health; /* By the gateways that were given. */
+    struct gateway_health *health; /* By the gateways that were given. */
     uint32_t health_count;
     struct buf nodes_json;
     struct buf jobs_json;
@@ -74,14 +74,14 @@ static struct text text_of_buf(const struct buf *buf)
 static status ask_health(const struct gateways *gateways, struct arena *arena,
                          struct report *report, struct error *err)
 {
-    report->health = arena_array(arena, struct health, gateways->count);
+    report->health = arena_array(arena, struct gateway_health, gateways->count);
     if (report->health == NULL) return error_memory(err);
     report->health_count = gateways->count;
     for (uint32_t i = 0; i < gateways->count; i++) {
         struct gateways one = *gateways;
         one.urls = &gateways->urls[i];
         one.count = 1;
-        struct health *health = &report->health[i];
+        struct gateway_health *health = &report->health[i];
         struct buf body = {0};
         health->url = gateways->urls[i];
         status result = gateways_try(&one, "GET", "/healthz", &body, &health->problem);
@@ -134,7 +134,7 @@ static void put_json(const struct report *report, struct buf *out)
 {
     buf_put_string(out, "{\"gateways\":[");
     for (uint32_t i = 0; i < report->health_count; i++) {
-        const struct health *health = &report->health[i];
+        const struct gateway_health *health = &report->health[i];
         bool is_well = health->problem.code == STATUS_OK;
         buf_put_string(out, i > 0 ? ",{\"url\":" : "{\"url\":");
         print_json_string(text_of(health->url), out);

@@ -12,9 +12,9 @@
 
 enum { FIRST_SLOTS = 64 };
 
-struct message {
-    struct message *next;       /* Among what waits: the next older first. */
-    struct message *next_token; /* In the same slot of the table of tokens. */
+struct tracked_message {
+    struct tracked_message *next;       /* Among what waits: the next older first. */
+    struct tracked_message *next_token; /* In the same slot of the table of tokens. */
     uint64_t age;
     uint64_t token;
     struct bus_address to; /* Its text is `node` below. */
@@ -26,7 +26,7 @@ struct message {
 
 /* Published messages by number: sequence s is at slot s % capacity, NULL once it is settled. */
 struct ring {
-    struct message **slots;
+    struct tracked_message **slots;
     size_t capacity; /* A power of two. */
     uint64_t first;  /* The lowest sequence that is outstanding, or `next`. */
     uint64_t next;   /* The sequence of the next message. */
@@ -34,14 +34,14 @@ struct ring {
 
 struct outbox {
     struct bus_limits limits;
-    struct message *head; /* Of what waits. */
-    struct message *tail;
+    struct tracked_message *head; /* Of what waits. */
+    struct tracked_message *tail;
     uint64_t waiting;
     struct ring published;
     uint64_t unconfirmed;
     uint64_t unconfirmed_bytes;
-    struct message **tokens; /* Heads of chains, for messages with a token. */
-    size_t token_slots;      /* A power of two. */
+    struct tracked_message **tokens; /* Heads of chains, for messages with a token. */
+    size_t token_slots;              /* A power of two. */
     size_t token_count;
     uint64_t next_age;
     bool failed;
@@ -58,7 +58,7 @@ status outbox_create(const struct bus_limits *limits, struct outbox **out, struc
 
 /* ---- the table of tokens ---- */
 
-static struct message **token_slot(const struct outbox *outbox, uint64_t token)
+static struct tracked_message **token_slot(const struct outbox *outbox, uint64_t token)
 {
     return &outbox->tokens[hash_u64(token) & (outbox->token_slots - 1)];
 }
@@ -66,20 +66,20 @@ static struct message **token_slot(const struct outbox *outbox, uint64_t token)
 static bool tokens_grow(struct outbox *outbox)
 {
     size_t slots = outbox->token_slots == 0 ? FIRST_SLOTS : outbox->token_slots * 2;
-    struct message **table = memory_alloc(NULL, slots * sizeof *table);
+    struct tracked_message **table = memory_alloc(NULL, slots * sizeof *table);
     if (table == NULL) return false;
     for (size_t i = 0; i < slots; i++) {
         table[i] = NULL;
     }
-    struct message **old = outbox->tokens;
+    struct tracked_message **old = outbox->tokens;
     size_t old_slots = outbox->token_slots;
     outbox->tokens = table;
     outbox->token_slots = slots;
     for (size_t i = 0; i < old_slots; i++) {
-        struct message *message = old[i];
+        struct tracked_message *message = old[i];
         while (message != NULL) {
-            struct message *next = message->next_token;
-            struct message **slot = token_slot(outbox, message->token);
+            struct tracked_message *next = message->next_token;
+            struct tracked_message **slot = token_slot(outbox, message->token);
             message->next_token = *slot;
             *slot = message;
             message = next;
@@ -89,9 +89,9 @@ static bool tokens_grow(struct outbox *outbox)
     return true;
 }
 
-static void token_remove(struct outbox *outbox, const struct message *message)
+static void token_remove(struct outbox *outbox, const struct tracked_message *message)
 {
-    struct message **link = token_slot(outbox, message->token);
+    struct tracked_message **link = token_slot(outbox, message->token);
     while (*link != message) {
         link = &(*link)->next_token;
     }
@@ -101,24 +101,24 @@ static void token_remove(struct outbox *outbox, const struct message *message)
 
 /* ---- messages ---- */
 
-static void message_free(struct message *message)
+static void message_free(struct tracked_message *message)
 {
     buf_done(&message->bytes);
     memory_free(NULL, message, sizeof *message + message->to.node.size);
 }
 
-static void message_forget(struct outbox *outbox, struct message *message)
+static void message_forget(struct outbox *outbox, struct tracked_message *message)
 {
     if (message->token != 0) token_remove(outbox, message);
     message_free(message);
 }
 
 /* At its place by age. */
-static void wait_insert(struct outbox *outbox, struct message *message)
+static void wait_insert(struct outbox *outbox, struct tracked_message *message)
 {
     message->is_waiting = true;
     outbox->waiting++;
-    struct message **link = &outbox->head;
+    struct tracked_message **link = &outbox->head;
     if (outbox->tail != NULL && outbox->tail->age < message->age) link = &outbox->tail->next;
     while (*link != NULL && (*link)->age < message->age) {
         link = &(*link)->next;
@@ -128,9 +128,9 @@ static void wait_insert(struct outbox *outbox, struct message *message)
     if (message->next == NULL) outbox->tail = message;
 }
 
-static struct message *wait_take(struct outbox *outbox)
+static struct tracked_message *wait_take(struct outbox *outbox)
 {
-    struct message *message = outbox->head;
+    struct tracked_message *message = outbox->head;
     outbox->head = message->next;
     if (outbox->head == NULL) outbox->tail = NULL;
     outbox->waiting--;
@@ -139,7 +139,7 @@ static struct message *wait_take(struct outbox *outbox)
     return message;
 }
 
-static struct message *ring_at(const struct ring *ring, uint64_t sequence)
+static struct tracked_message *ring_at(const struct ring *ring, uint64_t sequence)
 {
     if (sequence < ring->first || sequence >= ring->next) return NULL;
     return ring->slots[sequence & (ring->capacity - 1)];
@@ -149,22 +149,23 @@ static bool ring_reserve(struct ring *ring)
 {
     if (ring->next - ring->first < ring->capacity) return true;
     size_t capacity = ring->capacity == 0 ? FIRST_SLOTS : ring->capacity * 2;
-    struct message **slots = memory_alloc(NULL, capacity * sizeof(struct message *));
+    struct tracked_message **slots =
+        memory_alloc(NULL, capacity * sizeof(struct tracked_message *));
     if (slots == NULL) return false;
     for (uint64_t s = ring->first; s < ring->next; s++) {
         slots[s & (capacity - 1)] = ring->slots[s & (ring->capacity - 1)];
     }
-    memory_free(NULL, ring->slots, ring->capacity * sizeof(struct message *));
+    memory_free(NULL, ring->slots, ring->capacity * sizeof(struct tracked_message *));
     ring->slots = slots;
     ring->capacity = capacity;
     return true;
 }
 
 /* Takes a published message out of the ring; NULL: it is not outstanding. */
-static struct message *ring_take(struct outbox *outbox, uint64_t sequence)
+static struct tracked_message *ring_take(struct outbox *outbox, uint64_t sequence)
 {
     struct ring *ring = &outbox->published;
-    struct message *message = ring_at(ring, sequence);
+    struct tracked_message *message = ring_at(ring, sequence);
     if (message == NULL) return NULL;
     ring->slots[sequence & (ring->capacity - 1)] = NULL;
     while (ring->first < ring->next && ring->slots[ring->first & (ring->capacity - 1)] == NULL) {
@@ -183,11 +184,11 @@ void outbox_destroy(struct outbox *outbox)
     }
     struct ring *ring = &outbox->published;
     for (uint64_t s = ring->first; s < ring->next; s++) {
-        struct message *message = ring->slots[s & (ring->capacity - 1)];
+        struct tracked_message *message = ring->slots[s & (ring->capacity - 1)];
         if (message != NULL) message_free(message);
     }
-    memory_free(NULL, ring->slots, ring->capacity * sizeof(struct message *));
-    memory_free(NULL, outbox->tokens, outbox->token_slots * sizeof(struct message *));
+    memory_free(NULL, ring->slots, ring->capacity * sizeof(struct tracked_message *));
+    memory_free(NULL, outbox->tokens, outbox->token_slots * sizeof(struct tracked_message *));
     memory_free(NULL, outbox, sizeof *outbox);
 }
 
@@ -198,7 +199,7 @@ void outbox_add(struct outbox *outbox, const struct bus_address *to, struct buf 
     *bytes = (struct buf){.limit = moved.limit, .budget = moved.budget};
     ASSERT(moved.size <= UINT32_MAX);
     uint32_t node_size = to->kind == BUS_INBOX ? to->node.size : 0;
-    struct message *message = memory_alloc(NULL, sizeof *message + node_size);
+    struct tracked_message *message = memory_alloc(NULL, sizeof *message + node_size);
     bool has_room = token == 0 || outbox->token_count < outbox->token_slots || tokens_grow(outbox);
     if (message == NULL || !has_room || moved.failed) {
         memory_free(NULL, message, sizeof *message + node_size);
@@ -206,12 +207,12 @@ void outbox_add(struct outbox *outbox, const struct bus_address *to, struct buf 
         outbox->failed = true;
         return;
     }
-    *message =
-        (struct message){.age = outbox->next_age++, .token = token, .to = *to, .bytes = moved};
+    *message = (struct tracked_message){
+        .age = outbox->next_age++, .token = token, .to = *to, .bytes = moved};
     if (node_size > 0) memcpy(message->node, to->node.bytes, node_size);
     message->to.node = (struct text){message->node, node_size};
     if (token != 0) {
-        struct message **slot = token_slot(outbox, token);
+        struct tracked_message **slot = token_slot(outbox, token);
         message->next_token = *slot;
         *slot = message;
         outbox->token_count++;
@@ -224,9 +225,9 @@ void outbox_add(struct outbox *outbox, const struct bus_address *to, struct buf 
 void outbox_revoke(struct outbox *outbox, uint64_t token)
 {
     if (token == 0 || outbox->token_slots == 0) return;
-    struct message *message = *token_slot(outbox, token);
+    struct tracked_message *message = *token_slot(outbox, token);
     while (message != NULL) {
-        struct message *next = message->next_token;
+        struct tracked_message *next = message->next_token;
         if (message->token == token && !message->is_revoked) {
             message->is_revoked = true;
             if (message->is_waiting) {
@@ -259,7 +260,7 @@ bool outbox_next(struct outbox *outbox, struct outbox_message *out, uint64_t *ou
         outbox->failed = true;
         return false;
     }
-    struct message *message = wait_take(outbox);
+    struct tracked_message *message = wait_take(outbox);
     uint64_t sequence = ring->next++;
     ring->slots[sequence & (ring->capacity - 1)] = message;
     outbox->unconfirmed++;
@@ -272,7 +273,7 @@ bool outbox_next(struct outbox *outbox, struct outbox_message *out, uint64_t *ou
     return true;
 }
 
-static void settle(struct outbox *outbox, struct message *message, struct buf *settled)
+static void settle(struct outbox *outbox, struct tracked_message *message, struct buf *settled)
 {
     if (message->token != 0) {
         buf_put(settled, &message->token, sizeof message->token);
@@ -286,13 +287,13 @@ void outbox_confirm(struct outbox *outbox, uint64_t sequence, bool multiple, str
     struct ring *ring = &outbox->published;
     uint64_t s = multiple ? ring->first : sequence;
     for (; s <= sequence && s < ring->next; s++) {
-        struct message *message = ring_take(outbox, s);
+        struct tracked_message *message = ring_take(outbox, s);
         if (message != NULL) settle(outbox, message, settled);
     }
 }
 
 /* Back to its place among what waits, unless nobody wants it any more. */
-static void wait_again(struct outbox *outbox, struct message *message)
+static void wait_again(struct outbox *outbox, struct tracked_message *message)
 {
     if (message->is_revoked) {
         message_forget(outbox, message);
@@ -310,14 +311,14 @@ void outbox_refuse(struct outbox *outbox, uint64_t sequence, bool multiple)
     if (!multiple && s != sequence) return;
     /* The youngest first: each then finds its place at the front. */
     for (; s >= first && s > 0; s--) {
-        struct message *message = ring_take(outbox, s);
+        struct tracked_message *message = ring_take(outbox, s);
         if (message != NULL) wait_again(outbox, message);
     }
 }
 
 bool outbox_return(struct outbox *outbox, uint64_t sequence, struct buf *settled)
 {
-    struct message *message = ring_take(outbox, sequence);
+    struct tracked_message *message = ring_take(outbox, sequence);
     if (message == NULL) return false;
     settle(outbox, message, settled);
     return true;

@@ -20,7 +20,7 @@ enum {
     PREFETCH_MAX = 65535
 };
 
-struct consumer {
+struct rabbit_consumer {
     struct rabbit_bus *bus;
     struct rabbit_connection *connection;
     bool has_inbox;
@@ -28,8 +28,8 @@ struct consumer {
     uint64_t measured_ms;
 };
 
-static status set_prefetch(struct consumer *consumer, amqp_channel_t channel, uint32_t prefetch,
-                           struct error *err)
+static status set_prefetch(struct rabbit_consumer *consumer, amqp_channel_t channel,
+                           uint32_t prefetch, struct error *err)
 {
     TRY(rabbit_open_channel(consumer->connection, channel, err));
     if (prefetch == 0) prefetch = 1;
@@ -39,7 +39,7 @@ static status set_prefetch(struct consumer *consumer, amqp_channel_t channel, ui
     return rabbit_check(consumer->connection, "setting the prefetch", err);
 }
 
-static status connect_consumer(struct consumer *consumer, const struct rabbit_uri *uri,
+static status connect_consumer(struct rabbit_consumer *consumer, const struct rabbit_uri *uri,
                                struct error *err)
 {
     const struct bus_limits *limits = &consumer->bus->options.limits;
@@ -49,7 +49,7 @@ static status connect_consumer(struct consumer *consumer, const struct rabbit_ur
     return set_prefetch(consumer, WORK_CHANNEL, limits->work_prefetch, err);
 }
 
-static status consume(struct consumer *consumer, const struct bus_address *address,
+static status consume(struct rabbit_consumer *consumer, const struct bus_address *address,
                       struct error *err)
 {
     char name[RABBIT_QUEUE_NAME_SIZE];
@@ -73,7 +73,7 @@ static status consume(struct consumer *consumer, const struct bus_address *addre
     return STATUS_OK;
 }
 
-static status cancel_work(struct consumer *consumer, uint32_t work, struct error *err)
+static status cancel_work(struct rabbit_consumer *consumer, uint32_t work, struct error *err)
 {
     char tag[RABBIT_CONSUMER_SIZE];
     snprintf(tag, sizeof tag, "w%u", work);
@@ -83,7 +83,7 @@ static status cancel_work(struct consumer *consumer, uint32_t work, struct error
 }
 
 /* Takes from where the owner wants to. */
-static status follow_owner(struct consumer *consumer, struct error *err)
+static status follow_owner(struct rabbit_consumer *consumer, struct error *err)
 {
     struct rabbit_bus *bus = consumer->bus;
     if (!consumer->has_inbox) {
@@ -103,7 +103,7 @@ static status follow_owner(struct consumer *consumer, struct error *err)
     return STATUS_OK;
 }
 
-static status send_acks(struct consumer *consumer, struct error *err)
+static status send_acks(struct rabbit_consumer *consumer, struct error *err)
 {
     struct rabbit_bus *bus = consumer->bus;
     for (;;) {
@@ -122,7 +122,7 @@ static status send_acks(struct consumer *consumer, struct error *err)
 
 /* Deliveries of before a channel was closed can't be acknowledged any more: with any, the round is
  * over. A broker that did not want to tell is asked again when somebody wants to know again. */
-static status open_again(struct consumer *consumer, struct error *err)
+static status open_again(struct rabbit_consumer *consumer, struct error *err)
 {
     if (consumer->is_working) {
         return error_set(err, STATUS_IO,
@@ -132,7 +132,7 @@ static status open_again(struct consumer *consumer, struct error *err)
     return set_prefetch(consumer, WORK_CHANNEL, consumer->bus->options.limits.work_prefetch, err);
 }
 
-static status measure(struct consumer *consumer, struct error *err)
+static status measure(struct rabbit_consumer *consumer, struct error *err)
 {
     struct rabbit_bus *bus = consumer->bus;
     struct bus_event event = {.kind = BUS_MEASURED};
@@ -156,7 +156,7 @@ static status measure(struct consumer *consumer, struct error *err)
 }
 
 /* *out_has_more: there may be more to hear. */
-static status hear_some(struct consumer *consumer, bool *out_has_more, struct error *err)
+static status hear_some(struct rabbit_consumer *consumer, bool *out_has_more, struct error *err)
 {
     *out_has_more = false;
     for (int i = 0; i < INPUTS_AT_ONCE; i++) {
@@ -175,7 +175,7 @@ static status hear_some(struct consumer *consumer, bool *out_has_more, struct er
 
 /* Until the round is over. STATUS_OK: the bus is closing, or the other side has broken the round.
  */
-static status work(struct consumer *consumer, struct error *err)
+static status work(struct rabbit_consumer *consumer, struct error *err)
 {
     struct rabbit_bus *bus = consumer->bus;
     uint32_t heartbeat_ms = bus->options.heartbeat_s * 1000 / 4;
@@ -200,7 +200,7 @@ void *rabbit_consumer_run(void *argument)
     struct rabbit_bus *bus = argument;
     const struct rabbit_uri *uri;
     while (rabbit_bus_begin(bus, RABBIT_CONSUMER, &uri)) {
-        struct consumer consumer = {.bus = bus};
+        struct rabbit_consumer consumer = {.bus = bus};
         struct error err;
         status result = connect_consumer(&consumer, uri, &err);
         if (result == STATUS_OK) {

@@ -35,7 +35,7 @@ enum {
 };
 
 /* A request under way. */
-struct call {
+struct node_call {
     uint64_t id; /* 0: free. */
     struct arena arena;
     struct buf body;
@@ -48,7 +48,7 @@ struct client_node {
     struct http_client *http;
     struct chunk_source *source;
     struct effects effects;
-    struct call calls[CALLS_MAX];
+    struct node_call calls[CALLS_MAX];
     struct client_chunk reads[CALLS_MAX]; /* Read and not yet given to the role. */
     struct error read_errors;
     uint32_t read_count;
@@ -121,7 +121,7 @@ static status make_request(struct client_node *node, struct job_request *out, st
 
 /* ---- requests ---- */
 
-static struct call *call_find(struct client_node *node, uint64_t id)
+static struct node_call *call_find(struct client_node *node, uint64_t id)
 {
     for (uint32_t i = 0; i < CALLS_MAX; i++) {
         if (node->calls[i].id == id) return &node->calls[i];
@@ -129,16 +129,16 @@ static struct call *call_find(struct client_node *node, uint64_t id)
     return NULL;
 }
 
-static void call_done(struct call *call)
+static void call_done(struct node_call *call)
 {
     buf_done(&call->body);
     arena_done(&call->arena);
-    *call = (struct call){0};
+    *call = (struct node_call){0};
 }
 
 static status call_start(struct client_node *node, struct effect_request *effect, struct error *err)
 {
-    struct call *call = call_find(node, 0);
+    struct node_call *call = call_find(node, 0);
     if (call == NULL) return error_set(err, STATUS_LIMIT, "too many requests at once");
     call->id = effect->id;
     call->body = effect->body;
@@ -168,7 +168,7 @@ static void step(struct client_node *node, struct client_event *event)
 static void give_failure(struct client_node *node, uint64_t id, struct error *err)
 {
     struct client_event event = {.kind = CLIENT_REPLY, .reply = {.request_id = id, .error = err}};
-    struct call *call = call_find(node, id);
+    struct node_call *call = call_find(node, id);
     if (call != NULL) call_done(call);
     step(node, &event);
 }
@@ -180,7 +180,7 @@ static void give_reply(struct client_node *node, struct http_done *done)
     done->body = (struct buf){0};
     struct client_event event = {.kind = CLIENT_REPLY,
                                  .reply = {.request_id = done->id, .reply = &reply}};
-    struct call *call = call_find(node, done->id);
+    struct node_call *call = call_find(node, done->id);
     if (call != NULL) call_done(call);
     step(node, &event);
     buf_done(&reply.body);

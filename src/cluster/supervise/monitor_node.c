@@ -40,7 +40,7 @@ enum {
 _Static_assert((int)MONITOR_ADDRESS_BYTES == (int)SOCKET_ADDRESS_BYTES, "they are the same");
 
 /* What waits in the mailbox: something heard, or a drive that is done. */
-struct note {
+struct monitor_input {
     struct datagram *datagram; /* Owned; NULL: a drive. */
     struct monitor_address source;
     uint32_t node;
@@ -59,7 +59,7 @@ struct monitor_process {
     struct driver *driver;
     struct datagram_socket *socket;
     struct buf out;        /* What is being sent. */
-    struct mailbox *notes; /* Of struct note. */
+    struct mailbox *notes; /* Of struct monitor_input. */
     pthread_t receiver;
     bool has_receiver;
     atomic_bool closing;
@@ -79,7 +79,7 @@ static void take_datagram(struct monitor_process *process, struct text bytes,
                           const struct socket_address *from)
 {
     struct error ignored;
-    struct note note = {.source = {.size = from->size}};
+    struct monitor_input note = {.source = {.size = from->size}};
     if (atomic_load(&process->waiting_count) >= WAITING_MAX) {
         atomic_fetch_add(&process->dropped_count, 1);
         return;
@@ -109,7 +109,7 @@ static void *receiver_run(void *argument)
     return NULL;
 }
 
-static void note_done(struct monitor_process *process, struct note *note)
+static void note_done(struct monitor_process *process, struct monitor_input *note)
 {
     if (note->datagram != NULL) atomic_fetch_sub(&process->waiting_count, 1);
     memory_free(NULL, note->datagram, sizeof *note->datagram);
@@ -126,7 +126,7 @@ struct drive {
 
 static void drive_done(struct monitor_process *process, uint32_t node, const struct error *problem)
 {
-    struct note note = {.node = node};
+    struct monitor_input note = {.node = node};
     if (problem != NULL) {
         note.error = memory_alloc(NULL, sizeof *note.error);
         ASSERT(note.error != NULL); /* Else the process ends, as if killed. */
@@ -244,7 +244,7 @@ static void step(struct monitor_process *process, struct monitor_event *event)
 
 /* ---- the loop ---- */
 
-static void step_note(struct monitor_process *process, struct note *note)
+static void step_note(struct monitor_process *process, struct monitor_input *note)
 {
     struct monitor_event event = {
         .kind = note->datagram != NULL ? MONITOR_HEARD : MONITOR_DRIVEN,
@@ -293,7 +293,7 @@ static status run(struct monitor_process *process, struct error *err)
     heartbeat_thread_state(core->heartbeat_thread, HEARTBEAT_UP);
     if (core->options.ready != NULL) core->options.ready(core->options.context);
     while (!process->exited) {
-        struct note note;
+        struct monitor_input note;
         uint64_t now_ms = clock_ms();
         uint64_t wait_ms = process->next_tick_ms > now_ms ? process->next_tick_ms - now_ms : 0;
         heartbeat_thread_progress(core->heartbeat_thread);
@@ -400,7 +400,7 @@ static status start(struct monitor_process *process, struct error *err)
     if (self == NULL || self->role != NODE_MONITOR) {
         return error_set(err, STATUS_USAGE, "%s has no monitor %s", config->path, name);
     }
-    TRY(mailbox_create(sizeof(struct note), &process->notes, err));
+    TRY(mailbox_create(sizeof(struct monitor_input), &process->notes, err));
     TRY(make_driver(process, err));
     TRY(make_role(process, err));
     TRY(datagram_socket_open(self->host, self->port, &process->socket, err));
@@ -425,7 +425,7 @@ static bool wait_for_drives(struct monitor_process *process)
 
 static status finish(struct monitor_process *process, status result)
 {
-    struct note note;
+    struct monitor_input note;
     bool is_alone = wait_for_drives(process);
     atomic_store(&process->closing, true);
     if (process->has_receiver) pthread_join(process->receiver, NULL);

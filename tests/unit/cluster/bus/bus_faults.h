@@ -4,7 +4,7 @@
 
 #include "unit/cluster/bus/bus_world.h"
 
-static void world_lose_connections(struct world *world)
+static void world_lose_connections(struct bus_world *world)
 {
     for (uint32_t i = 0; world->memory != NULL && i < WORLD_NODES; i++) {
         if (world->nodes[i] != NULL) bus_memory_lose(world->nodes[i]->bus);
@@ -13,12 +13,12 @@ static void world_lose_connections(struct world *world)
 }
 
 /* Nothing reaches the broker, until released. In memory that is so between two waits. */
-static void world_hold(struct world *world, bool is_held)
+static void world_hold(struct bus_world *world, bool is_held)
 {
     if (world->memory == NULL) tcp_proxy_hold(world->proxy, is_held);
 }
 
-static void world_kill_broker(struct world *world)
+static void world_kill_broker(struct bus_world *world)
 {
     if (world->memory != NULL) {
         broker_memory_kill(world->memory);
@@ -28,7 +28,7 @@ static void world_kill_broker(struct world *world)
     }
 }
 
-static void world_start_broker(struct world *world)
+static void world_start_broker(struct bus_world *world)
 {
     if (world->memory != NULL) {
         broker_memory_start(world->memory);
@@ -38,7 +38,7 @@ static void world_start_broker(struct world *world)
 }
 
 /* An alarm: the broker is told that it may use next to no memory, or again much. */
-static void world_set_alarm(struct world *world, bool is_on)
+static void world_set_alarm(struct bus_world *world, bool is_on)
 {
     char command[1024];
     snprintf(command, sizeof command,
@@ -50,7 +50,7 @@ static void world_set_alarm(struct world *world, bool is_on)
     assert_int_equal(system(command), 0);
 }
 
-static void world_delete_inbox(struct world *world, const char *node)
+static void world_delete_inbox(struct bus_world *world, const char *node)
 {
     if (world->memory != NULL) {
         char name[BROKER_QUEUE_NAME_SIZE];
@@ -68,7 +68,7 @@ static void world_delete_inbox(struct world *world, const char *node)
 }
 
 /* In all queues of this test, with nobody connected. */
-static uint64_t world_count(struct world *world)
+static uint64_t world_count(struct bus_world *world)
 {
     if (world->memory != NULL) return broker_memory_count(world->memory, NULL);
     uint64_t count = 0;

@@ -25,7 +25,7 @@ struct node_delivery {
     bool is_intact;
 };
 
-struct node {
+struct bus_node {
     struct bus_listener listener; /* First: the bus gives it back. */
     struct bus *bus;
     pthread_mutex_t lock;
@@ -64,7 +64,7 @@ static struct buf node_message(uint64_t number, size_t size)
     return bytes;
 }
 
-static void node_keep_delivery(struct node *node, struct bus_event *event)
+static void node_keep_delivery(struct bus_node *node, struct bus_event *event)
 {
     const struct buf *bytes = &event->delivery.bytes;
     struct buf_reader reader = {.bytes = bytes->bytes, .size = bytes->size};
@@ -81,7 +81,7 @@ static void node_keep_delivery(struct node *node, struct bus_event *event)
     }
 }
 
-static void node_keep_depths(struct node *node, const struct bus_event *event)
+static void node_keep_depths(struct bus_node *node, const struct bus_event *event)
 {
     uint32_t count = (uint32_t)(event->depths.size / sizeof node->depths[0]);
     if (count > NODE_DEPTHS) count = NODE_DEPTHS;
@@ -92,7 +92,7 @@ static void node_keep_depths(struct node *node, const struct bus_event *event)
 
 static void node_event(struct bus_listener *listener, struct bus_event *event)
 {
-    struct node *node = (struct node *)listener;
+    struct bus_node *node = (struct bus_node *)listener;
     pthread_mutex_lock(&node->lock);
     switch (event->kind) {
     case BUS_CONNECTED:
@@ -127,7 +127,7 @@ static void node_event(struct bus_listener *listener, struct bus_event *event)
     bus_event_done(event);
 }
 
-static void node_send(struct node *node, const char *to, uint64_t number, uint64_t token)
+static void node_send(struct bus_node *node, const char *to, uint64_t number, uint64_t token)
 {
     struct bus_address address = {.kind = BUS_INBOX, .node = text_of(to)};
     struct buf bytes = node_message(number, 8 + number % 50);
@@ -135,7 +135,7 @@ static void node_send(struct node *node, const char *to, uint64_t number, uint64
     assert_null(bytes.bytes);
 }
 
-static void node_send_work(struct node *node, uint32_t work, uint64_t number, uint64_t token)
+static void node_send_work(struct bus_node *node, uint32_t work, uint64_t number, uint64_t token)
 {
     struct bus_address address = {.kind = BUS_WORK, .work = work};
     struct buf bytes = node_message(number, 8 + number % 50);
@@ -143,7 +143,7 @@ static void node_send_work(struct node *node, uint32_t work, uint64_t number, ui
 }
 
 /* Never blocks a node's listener for long: one delivery at a time. */
-static void node_acknowledge_all(struct node *node)
+static void node_acknowledge_all(struct bus_node *node)
 {
     for (;;) {
         pthread_mutex_lock(&node->lock);
@@ -157,7 +157,7 @@ static void node_acknowledge_all(struct node *node)
     }
 }
 
-static uint32_t node_count(struct node *node, const uint32_t *counter)
+static uint32_t node_count(struct bus_node *node, const uint32_t *counter)
 {
     pthread_mutex_lock(&node->lock);
     uint32_t value = *counter;
@@ -165,7 +165,7 @@ static uint32_t node_count(struct node *node, const uint32_t *counter)
     return value;
 }
 
-static struct node_delivery node_delivery(struct node *node, uint32_t index)
+static struct node_delivery node_delivery(struct bus_node *node, uint32_t index)
 {
     pthread_mutex_lock(&node->lock);
     assert_true(index < node->delivery_count);

@@ -5,10 +5,10 @@
 #include "unit/cluster/bus/bus_faults.h"
 #include "unit/cluster/bus/bus_world.h"
 
-static void expect_refusal(struct world *world, const struct bus_amqp_options *options,
+static void expect_refusal(struct bus_world *world, const struct bus_amqp_options *options,
                            const char *words)
 {
-    struct node *node = calloc(1, sizeof *node);
+    struct bus_node *node = calloc(1, sizeof *node);
     assert_non_null(node);
     node->listener.event = node_event;
     pthread_mutex_init(&node->lock, NULL);
@@ -22,7 +22,7 @@ static void expect_refusal(struct world *world, const struct bus_amqp_options *o
 
 static void who_is_not_known_is_not_talked_to(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     const char *uri = world->uri;
     char adversary[128];
     struct bus_amqp_options options = world_options(world, "a", &uri);
@@ -52,7 +52,7 @@ static void who_is_not_known_is_not_talked_to(void **state)
 
 static void a_probe_speaks_tls_too(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     assert_true(bus_amqp_probe(world->uri, scaled_ms(WORLD_PROBE_MS)));
     assert_false(bus_amqp_probe("amqps://127.0.0.1:1", scaled_ms(WORLD_PROBE_MS)));
     world_hold(world, true);
@@ -62,7 +62,7 @@ static void a_probe_speaks_tls_too(void **state)
 
 static void files_of_no_use_are_told_at_once(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     const char *uri = world->uri;
     struct bus_listener listener = {.event = node_event};
     struct bus *bus = NULL;

@@ -39,7 +39,7 @@ enum {
 
 static const char *const world_names[] = {"a", "b", "c"};
 
-struct world {
+struct bus_world {
     struct broker_memory *memory; /* NULL: real. */
     struct broker_process *process;
     struct tcp_proxy *proxy;
@@ -53,14 +53,14 @@ struct world {
     enum bus_amqp_queues queues;
     struct bus_limits limits;
     struct random random;
-    struct node *nodes[WORLD_NODES];
+    struct bus_node *nodes[WORLD_NODES];
 };
 
 static struct error world_error;
 
 /* ---- nodes ---- */
 
-static struct bus_amqp_options world_options(const struct world *world, const char *name,
+static struct bus_amqp_options world_options(const struct bus_world *world, const char *name,
                                              const char *const *uri)
 {
     static char ca[128];
@@ -85,9 +85,9 @@ static struct bus_amqp_options world_options(const struct world *world, const ch
                                      .seed = 1};
 }
 
-static struct node *world_open(struct world *world, const char *name)
+static struct bus_node *world_open(struct bus_world *world, const char *name)
 {
-    struct node *node = calloc(1, sizeof *node);
+    struct bus_node *node = calloc(1, sizeof *node);
     assert_non_null(node);
     node->listener.event = node_event;
     pthread_mutex_init(&node->lock, NULL);
@@ -117,7 +117,7 @@ static struct node *world_open(struct world *world, const char *name)
     return node;
 }
 
-static void world_close(struct world *world, struct node *node, uint32_t deadline_ms)
+static void world_close(struct bus_world *world, struct bus_node *node, uint32_t deadline_ms)
 {
     for (uint32_t i = 0; i < WORLD_NODES; i++) {
         if (world->nodes[i] == node) world->nodes[i] = NULL;
@@ -130,12 +130,12 @@ static void world_close(struct world *world, struct node *node, uint32_t deadlin
 /* ---- waiting ---- */
 
 /* One step of everything; false: nothing happened, in memory. */
-static bool world_step(struct world *world)
+static bool world_step(struct bus_world *world)
 {
     bool any = world->memory == NULL;
     uint32_t first = random_below(&world->random, WORLD_NODES);
     for (uint32_t i = 0; i < WORLD_NODES; i++) {
-        struct node *node = world->nodes[(first + i) % WORLD_NODES];
+        struct bus_node *node = world->nodes[(first + i) % WORLD_NODES];
         if (node == NULL) continue;
         if (world->memory != NULL && bus_memory_pump(node->bus, random_u64(&world->random))) {
             any = true;
@@ -147,7 +147,7 @@ static bool world_step(struct world *world)
 }
 
 /* Until the counter has that value; then it is for the test to say whether it is right. */
-static void world_wait(struct world *world, struct node *node, const uint32_t *counter,
+static void world_wait(struct bus_world *world, struct bus_node *node, const uint32_t *counter,
                        uint32_t wanted)
 {
     double until = clock_seconds() + scaled_ms(WORLD_WAIT_MS) / 1000.0;
@@ -164,7 +164,7 @@ static void world_wait(struct world *world, struct node *node, const uint32_t *c
 }
 
 /* Long enough for what should not happen. */
-static void world_settle(struct world *world)
+static void world_settle(struct bus_world *world)
 {
     double until = clock_seconds() + scaled_ms(150) / 1000.0;
     for (int quiet = 0; quiet < 5;) {
@@ -194,7 +194,7 @@ static uint16_t world_port(void)
 }
 
 /* user:password. */
-static void world_counters(const struct world *world, char out[80])
+static void world_counters(const struct bus_world *world, char out[80])
 {
     const char *uri = broker_process_uri(world->process);
     const char *begin = strstr(uri, "://") + 3;
@@ -202,7 +202,8 @@ static void world_counters(const struct world *world, char out[80])
 }
 
 /* A way to the broker of its own, which can be cut and held. */
-static void world_open_way(struct world *world, uint16_t port, const char *scheme, const char *host)
+static void world_open_way(struct bus_world *world, uint16_t port, const char *scheme,
+                           const char *host)
 {
     char counters[80];
     world->proxy = calloc(1, sizeof *world->proxy);
@@ -215,7 +216,7 @@ static void world_open_way(struct world *world, uint16_t port, const char *schem
 
 /* A world without a broker has a reason in `skip`. The broker also speaks TLS, to those who have a
  * certificate. */
-static void world_start_real(struct world *world)
+static void world_start_real(struct bus_world *world)
 {
     char settings[512] = "";
     if (!broker_process_is_installed()) {
@@ -246,7 +247,7 @@ static void world_start_real(struct world *world)
 }
 
 /* The same broker over TLS. */
-static void world_start_tls(struct world *world, const struct world *real)
+static void world_start_tls(struct bus_world *world, const struct bus_world *real)
 {
     *world = *real;
     world->proxy = NULL;
@@ -259,13 +260,13 @@ static void world_start_tls(struct world *world, const struct world *real)
     world_open_way(world, world->tls_port, "amqps", "localhost");
 }
 
-static void world_stop_tls(struct world *world)
+static void world_stop_tls(struct bus_world *world)
 {
     if (world->proxy != NULL) tcp_proxy_close(world->proxy);
     free(world->proxy);
 }
 
-static void world_stop_real(struct world *world)
+static void world_stop_real(struct bus_world *world)
 {
     if (world->proxy != NULL) tcp_proxy_close(world->proxy);
     free(world->proxy);
@@ -276,9 +277,9 @@ static void world_stop_real(struct world *world)
     tls_world_remove();
 }
 
-static struct world *begin(void **state)
+static struct bus_world *begin(void **state)
 {
-    struct world *world = *state;
+    struct bus_world *world = *state;
     if (world->skip[0] != '\0') {
         print_message("skipped: %s\n", world->skip);
         skip();

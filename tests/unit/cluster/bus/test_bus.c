@@ -12,15 +12,15 @@
 #include "unit/cluster/bus/bus_tls.h"
 #include "unit/cluster/bus/bus_world.h"
 
-static struct world world_memory;
-static struct world world_real;
-static struct world world_tls;
+static struct bus_world world_memory;
+static struct bus_world world_real;
+static struct bus_world world_tls;
 
 static void one_queue_keeps_its_order_and_confirms_each_token_once(void **state)
 {
-    struct world *world = begin(state);
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_world *world = begin(state);
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     b->acknowledges = true;
     enum { COUNT = 500 };
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -42,13 +42,13 @@ static void one_queue_keeps_its_order_and_confirms_each_token_once(void **state)
 
 static void a_message_waits_for_a_node_that_is_not_up(void **state)
 {
-    struct world *world = begin(state);
-    struct node *a = world_open(world, "a");
+    struct bus_world *world = begin(state);
+    struct bus_node *a = world_open(world, "a");
     for (uint64_t i = 0; i < 10; i++) {
         node_send(a, "c", i, i + 1);
     }
     world_wait(world, a, &a->confirmed_count, 10);
-    struct node *c = world_open(world, "c");
+    struct bus_node *c = world_open(world, "c");
     world_wait(world, c, &c->delivery_count, 10);
     for (uint32_t i = 0; i < 10; i++) {
         assert_int_equal(node_delivery(c, i).number, i);
@@ -57,10 +57,10 @@ static void a_message_waits_for_a_node_that_is_not_up(void **state)
 
 static void work_is_shared_and_each_message_taken_once(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     world->limits.work_prefetch = 4;
-    struct node *a = world_open(world, "a");
-    struct node *workers[2] = {world_open(world, "b"), world_open(world, "c")};
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *workers[2] = {world_open(world, "b"), world_open(world, "c")};
     for (int i = 0; i < 2; i++) {
         workers[i]->acknowledges = true;
         bus_work(workers[i]->bus, true);
@@ -95,10 +95,10 @@ static void work_is_shared_and_each_message_taken_once(void **state)
 
 static void who_does_not_work_takes_none_and_may_begin_and_end(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     world->limits.work_prefetch = 1;
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     for (uint64_t i = 0; i < 20; i++) {
         node_send_work(a, 0, i, i + 1);
     }
@@ -123,12 +123,12 @@ static void who_does_not_work_takes_none_and_may_begin_and_end(void **state)
 
 static void an_inbox_has_one_reader_and_the_next_takes_over(void **state)
 {
-    struct world *world = begin(state);
-    struct node *a = world_open(world, "a");
-    struct node *first = world_open(world, "b");
+    struct bus_world *world = begin(state);
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *first = world_open(world, "b");
     world_wait(world, first, &first->connected_count, 1);
     world_settle(world);
-    struct node *second = world_open(world, "b");
+    struct bus_node *second = world_open(world, "b");
     world_wait(world, second, &second->connected_count, 1);
     for (uint64_t i = 0; i < 10; i++) {
         node_send(a, "b", i, 0);
@@ -150,9 +150,9 @@ static void an_inbox_has_one_reader_and_the_next_takes_over(void **state)
 
 static void what_was_not_acknowledged_comes_again_after_a_lost_connection(void **state)
 {
-    struct world *world = begin(state);
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_world *world = begin(state);
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     for (uint64_t i = 0; i < 10; i++) {
         node_send(a, "b", i, 0);
     }
@@ -181,9 +181,9 @@ static void what_was_not_acknowledged_comes_again_after_a_lost_connection(void *
 
 static void tokens_are_settled_once_however_often_the_connection_is_lost(void **state)
 {
-    struct world *world = begin(state);
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_world *world = begin(state);
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     b->acknowledges = true;
     enum { COUNT = 1200, CUTS = 3 };
     uint32_t sent = 0;
@@ -213,8 +213,8 @@ static void tokens_are_settled_once_however_often_the_connection_is_lost(void **
 
 static void a_message_to_nobody_is_returned_and_not_confirmed(void **state)
 {
-    struct world *world = begin(state);
-    struct node *a = world_open(world, "a");
+    struct bus_world *world = begin(state);
+    struct bus_node *a = world_open(world, "a");
     node_send(a, "nobody", 1, 1);
     node_send(a, "nobody", 2, 0);
     node_send(a, "b", 3, 3);
@@ -229,8 +229,8 @@ static void a_message_to_nobody_is_returned_and_not_confirmed(void **state)
 
 static void a_queue_that_is_gone_is_there_again_after_a_return(void **state)
 {
-    struct world *world = begin(state);
-    struct node *a = world_open(world, "a");
+    struct bus_world *world = begin(state);
+    struct bus_node *a = world_open(world, "a");
     node_send(a, "b", 1, 1);
     world_wait(world, a, &a->confirmed_count, 1);
     world_settle(world);
@@ -244,16 +244,16 @@ static void a_queue_that_is_gone_is_there_again_after_a_return(void **state)
     assert_int_equal(a->confirmed[2], 0);
     assert_int_equal(a->confirmed[3], 1);
     assert_int_equal(a->connected_count, 1);
-    struct node *b = world_open(world, "b");
+    struct bus_node *b = world_open(world, "b");
     world_wait(world, b, &b->delivery_count, 1);
     assert_int_equal(node_delivery(b, 0).number, 3);
 }
 
 static void a_queue_deleted_under_its_reader_is_read_again(void **state)
 {
-    struct world *world = begin(state);
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_world *world = begin(state);
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     b->acknowledges = true;
     node_send(a, "b", 1, 1);
     world_wait(world, b, &b->delivery_count, 1);
@@ -268,9 +268,9 @@ static void a_queue_deleted_under_its_reader_is_read_again(void **state)
 
 static void a_revoked_message_is_not_published(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     world_hold(world, true);
-    struct node *a = world_open(world, "a");
+    struct bus_node *a = world_open(world, "a");
     for (uint64_t i = 1; i <= 3; i++) {
         node_send(a, "b", i, i);
     }
@@ -278,7 +278,7 @@ static void a_revoked_message_is_not_published(void **state)
     bus_revoke(a->bus, 77);
     world_hold(world, false);
     world_wait(world, a, &a->confirmed_count, 2);
-    struct node *b = world_open(world, "b");
+    struct bus_node *b = world_open(world, "b");
     world_wait(world, b, &b->delivery_count, 2);
     world_settle(world);
     assert_int_equal(node_count(b, &b->delivery_count), 2);
@@ -289,11 +289,11 @@ static void a_revoked_message_is_not_published(void **state)
 
 static void no_more_is_delivered_than_the_prefetch(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     world->limits.inbox_prefetch = 3;
     world->limits.work_prefetch = 2;
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     bus_work(b->bus, true);
     for (uint64_t i = 0; i < 10; i++) {
         node_send(a, "b", i, 0);
@@ -329,9 +329,9 @@ static void no_more_is_delivered_than_the_prefetch(void **state)
 
 static void acknowledgements_in_any_order_leave_nothing_behind(void **state)
 {
-    struct world *world = begin(state);
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_world *world = begin(state);
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     bus_work(b->bus, true);
     enum { COUNT = 100 };
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -356,25 +356,25 @@ static void acknowledgements_in_any_order_leave_nothing_behind(void **state)
 
 static void closing_sends_what_waits(void **state)
 {
-    struct world *world = begin(state);
-    struct node *a = world_open(world, "a");
+    struct bus_world *world = begin(state);
+    struct bus_node *a = world_open(world, "a");
     enum { COUNT = 300 };
     for (uint64_t i = 0; i < COUNT; i++) {
         node_send(a, "b", i, i + 1);
     }
     world_close(world, a, scaled_ms(10000));
     assert_int_equal(world_count(world), COUNT);
-    struct node *b = world_open(world, "b");
+    struct bus_node *b = world_open(world, "b");
     world_wait(world, b, &b->delivery_count, 1);
     assert_int_equal(node_delivery(b, 0).number, 0);
 }
 
 static void large_messages_arrive_whole(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     world->limits.confirm_window_bytes = 3 << 20;
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     b->acknowledges = true;
     static const size_t sizes[] = {8,      4096,   65535,  65536,  65537,   131064,
                                    131072, 131073, 262144, 999999, 1 << 20, 5 << 20};
@@ -399,9 +399,9 @@ static void large_messages_arrive_whole(void **state)
  * is there, and only that: the queues were in its memory. */
 static void a_killed_broker_loses_what_it_had_and_gets_the_rest(void **state)
 {
-    struct world *world = begin(state);
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_world *world = begin(state);
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     for (uint64_t i = 1; i <= 5; i++) {
         node_send(a, "b", i, i);
         node_send(a, "c", i, 10 + i);
@@ -431,7 +431,7 @@ static void a_killed_broker_loses_what_it_had_and_gets_the_rest(void **state)
     for (uint64_t i = 1; i <= 9; i++) {
         assert_int_equal(a->confirmed[i], i != 8);
     }
-    struct node *c = world_open(world, "c");
+    struct bus_node *c = world_open(world, "c");
     world_wait(world, c, &c->connected_count, 1);
     world_settle(world);
     assert_int_equal(node_count(c, &c->delivery_count), 0);
@@ -439,10 +439,10 @@ static void a_killed_broker_loses_what_it_had_and_gets_the_rest(void **state)
 
 static void durable_queues_survive_the_broker(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     world->queues = BUS_AMQP_QUORUM;
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     for (uint64_t i = 1; i <= 6; i++) {
         node_send(a, i % 2 == 0 ? "b" : "c", i, i);
     }
@@ -453,7 +453,7 @@ static void durable_queues_survive_the_broker(void **state)
     world_kill_broker(world);
     world_wait(world, a, &a->disconnected_count, 1);
     world_start_broker(world);
-    struct node *c = world_open(world, "c");
+    struct bus_node *c = world_open(world, "c");
     world_wait(world, c, &c->delivery_count, 3);
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(node_delivery(c, i).number, 1 + 2 * i);
@@ -467,10 +467,10 @@ static void durable_queues_survive_the_broker(void **state)
 
 static void a_broker_that_hangs_is_left_after_the_deadline(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     world->limits.deadline_ms = scaled_ms(1500);
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     b->acknowledges = true;
     world_wait(world, a, &a->connected_count, 1);
     world_wait(world, b, &b->connected_count, 1);
@@ -496,10 +496,10 @@ static void a_broker_that_hangs_is_left_after_the_deadline(void **state)
 /* Longer than the deadline: a broker that says it is blocked has not gone. */
 static void a_blocked_broker_is_waited_for(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     world->limits.deadline_ms = scaled_ms(2000);
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     b->acknowledges = true;
     world_wait(world, a, &a->connected_count, 1);
     world_set_alarm(world, true);
@@ -524,10 +524,10 @@ static void a_blocked_broker_is_waited_for(void **state)
 
 static void closing_ends_also_without_a_broker(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     world->limits.deadline_ms = scaled_ms(1000);
     world_hold(world, true);
-    struct node *a = world_open(world, "a");
+    struct bus_node *a = world_open(world, "a");
     node_send(a, "b", 1, 1);
     uint64_t begin_ms = clock_ms();
     world_close(world, a, scaled_ms(300));
@@ -537,8 +537,8 @@ static void closing_ends_also_without_a_broker(void **state)
 
 static void what_the_broker_refuses_is_told_once(void **state)
 {
-    struct world *world = begin(state);
-    struct node *node = calloc(1, sizeof *node);
+    struct bus_world *world = begin(state);
+    struct bus_node *node = calloc(1, sizeof *node);
     assert_non_null(node);
     node->listener.event = node_event;
     pthread_mutex_init(&node->lock, NULL);
@@ -561,8 +561,8 @@ static void what_the_broker_refuses_is_told_once(void **state)
 /* The first two brokers of the list are none. */
 static void the_next_broker_of_the_list_is_tried(void **state)
 {
-    struct world *world = begin(state);
-    struct node *node = calloc(1, sizeof *node);
+    struct bus_world *world = begin(state);
+    struct bus_node *node = calloc(1, sizeof *node);
     assert_non_null(node);
     node->listener.event = node_event;
     pthread_mutex_init(&node->lock, NULL);
@@ -581,7 +581,7 @@ static void the_next_broker_of_the_list_is_tried(void **state)
 
 static void only_a_broker_answers_a_probe(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     assert_true(bus_amqp_probe(broker_process_uri(world->process), scaled_ms(WORLD_PROBE_MS)));
     assert_false(bus_amqp_probe("amqp://127.0.0.1:1", scaled_ms(WORLD_PROBE_MS)));
     assert_false(bus_amqp_probe("http://127.0.0.1:1", scaled_ms(WORLD_PROBE_MS)));
@@ -593,7 +593,7 @@ static void only_a_broker_answers_a_probe(void **state)
 
 static void nobody_else_reads_the_password(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     static const char *const files[] = {"uri", "password", "rabbitmq.conf"};
     struct stat info;
     assert_null(strstr(broker_process_uri(world->process), "guest"));
@@ -610,7 +610,7 @@ static void nobody_else_reads_the_password(void **state)
 /* RabbitMQ knows only the password that its data were made with. */
 static void data_without_their_password_are_refused(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     char folder[64] = "/tmp/test_bus.XXXXXX";
     char data[80];
     (void)world;
@@ -626,7 +626,7 @@ static void data_without_their_password_are_refused(void **state)
 
 static void a_broker_of_an_ipv6_host_is_found_by_its_address(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     char folder[64] = "/tmp/test_bus.XXXXXX";
     struct broker_process_options options = {
         .folder = folder, .host = "::1", .deadline_ms = scaled_ms(60000)};
@@ -645,7 +645,7 @@ static void a_broker_of_an_ipv6_host_is_found_by_its_address(void **state)
 
 static void a_second_broker_in_the_same_folder_is_refused(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     struct broker_process_options options = {.folder = world->folder};
     struct broker_process *second = NULL;
     assert_int_equal(broker_process_start(&options, &second, &world_error), STATUS_IO);
@@ -685,7 +685,7 @@ static void wrong_options_are_errors_that_hide_the_password(void **state)
 
 static int set_up_test(void **state)
 {
-    struct world *world = *state;
+    struct bus_world *world = *state;
     snprintf(world->cluster, sizeof world->cluster, "t%u", world->cluster_count++);
     world->limits = (struct bus_limits){.inbox_prefetch = 64,
                                         .work_prefetch = 16,
@@ -702,7 +702,7 @@ static int set_up_test(void **state)
 
 static int tear_down_test(void **state)
 {
-    struct world *world = *state;
+    struct bus_world *world = *state;
     for (uint32_t i = 0; i < WORLD_NODES; i++) {
         if (world->nodes[i] != NULL) world_close(world, world->nodes[i], 0);
     }
@@ -715,7 +715,7 @@ static int tear_down_test(void **state)
     return 0;
 }
 
-static struct queue_depth depth_of(struct node *node, const char *name)
+static struct queue_depth depth_of(struct bus_node *node, const char *name)
 {
     struct queue_depth found = {.messages = UINT64_MAX};
     pthread_mutex_lock(&node->lock);
@@ -728,10 +728,10 @@ static struct queue_depth depth_of(struct node *node, const char *name)
 
 static void every_queue_is_measured(void **state)
 {
-    struct world *world = begin(state);
+    struct bus_world *world = begin(state);
     world->limits.work_prefetch = 2;
-    struct node *a = world_open(world, "a");
-    struct node *b = world_open(world, "b");
+    struct bus_node *a = world_open(world, "a");
+    struct bus_node *b = world_open(world, "b");
     bus_work(b->bus, true);
     world_wait(world, b, &b->connected_count, 1);
     world_settle(world);
@@ -760,8 +760,8 @@ static void every_queue_is_measured(void **state)
 
 static void many_who_measure_get_one_answer(void **state)
 {
-    struct world *world = begin(state);
-    struct node *a = world_open(world, "a");
+    struct bus_world *world = begin(state);
+    struct bus_node *a = world_open(world, "a");
     a->acknowledges = true;
     for (int i = 0; i < 50; i++) {
         bus_measure(a->bus); /* Also before there is a connection. */

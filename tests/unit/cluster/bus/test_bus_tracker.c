@@ -26,7 +26,7 @@ struct model_message {
 };
 
 /* Messages are numbered in the order in which they were added, which is the order they wait in. */
-struct model {
+struct outbox_model {
     struct model_message messages[MESSAGES];
     uint32_t count;
     uint64_t next_sequence;
@@ -34,7 +34,8 @@ struct model {
 
 static struct error err;
 
-static void model_settle(struct model *model, uint64_t from, uint64_t to, struct buf *settled)
+static void model_settle(struct outbox_model *model, uint64_t from, uint64_t to,
+                         struct buf *settled)
 {
     for (uint64_t sequence = from; sequence <= to && sequence < model->next_sequence; sequence++) {
         for (uint32_t i = 0; i < model->count; i++) {
@@ -46,7 +47,7 @@ static void model_settle(struct model *model, uint64_t from, uint64_t to, struct
     }
 }
 
-static void model_wait_again(struct model *model, uint64_t from, uint64_t to)
+static void model_wait_again(struct outbox_model *model, uint64_t from, uint64_t to)
 {
     for (uint32_t i = 0; i < model->count; i++) {
         struct model_message *message = &model->messages[i];
@@ -56,7 +57,8 @@ static void model_wait_again(struct model *model, uint64_t from, uint64_t to)
     }
 }
 
-static uint64_t model_count(const struct model *model, enum model_state state, uint64_t *out_bytes)
+static uint64_t model_count(const struct outbox_model *model, enum model_state state,
+                            uint64_t *out_bytes)
 {
     uint64_t count = 0;
     *out_bytes = 0;
@@ -68,7 +70,7 @@ static uint64_t model_count(const struct model *model, enum model_state state, u
     return count;
 }
 
-static struct model_message *model_next(struct model *model, const struct bus_limits *limits)
+static struct model_message *model_next(struct outbox_model *model, const struct bus_limits *limits)
 {
     uint64_t bytes;
     uint64_t published = model_count(model, MODEL_PUBLISHED, &bytes);
@@ -83,7 +85,7 @@ static struct model_message *model_next(struct model *model, const struct bus_li
 }
 
 /* A message says which one it is: its number, then as many bytes as its size wants. */
-static void add_message(struct outbox *outbox, struct model *model, struct random *random)
+static void add_message(struct outbox *outbox, struct outbox_model *model, struct random *random)
 {
     if (model->count == MESSAGES) return;
     uint32_t number = model->count++;
@@ -104,7 +106,7 @@ static void add_message(struct outbox *outbox, struct model *model, struct rando
     memset(name, '?', sizeof name);
 }
 
-static void publish_message(struct outbox *outbox, struct model *model,
+static void publish_message(struct outbox *outbox, struct outbox_model *model,
                             const struct bus_limits *limits)
 {
     struct model_message *expected = model_next(model, limits);
@@ -133,13 +135,14 @@ static void publish_message(struct outbox *outbox, struct model *model,
 }
 
 /* Some sequences that are outstanding, some that never were. */
-static uint64_t random_sequence(const struct model *model, struct random *random)
+static uint64_t random_sequence(const struct outbox_model *model, struct random *random)
 {
     uint64_t back = random_below(random, 12);
     return model->next_sequence + 1 > back ? model->next_sequence + 1 - back : 1;
 }
 
-static void answer_of_the_broker(struct outbox *outbox, struct model *model, struct random *random)
+static void answer_of_the_broker(struct outbox *outbox, struct outbox_model *model,
+                                 struct random *random)
 {
     struct buf settled = {0};
     struct buf expected = {0};
@@ -164,7 +167,7 @@ static void answer_of_the_broker(struct outbox *outbox, struct model *model, str
     buf_done(&expected);
 }
 
-static void revoke_message(struct outbox *outbox, struct model *model, struct random *random)
+static void revoke_message(struct outbox *outbox, struct outbox_model *model, struct random *random)
 {
     uint64_t token = random_below(random, model->count + 2);
     outbox_revoke(outbox, token);
@@ -176,7 +179,7 @@ static void revoke_message(struct outbox *outbox, struct model *model, struct ra
     }
 }
 
-static void reconnect(struct outbox *outbox, struct model *model)
+static void reconnect(struct outbox *outbox, struct outbox_model *model)
 {
     outbox_reconnect(outbox);
     model_wait_again(model, 1, model->next_sequence);
@@ -186,14 +189,14 @@ static void reconnect(struct outbox *outbox, struct model *model)
 static void the_outbox_does_what_a_naive_one_does(void **state)
 {
     (void)state;
-    static struct model model;
+    static struct outbox_model model;
     for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
         struct random random = {seed};
         struct bus_limits limits = {.confirm_window = 1 + random_below(&random, 100),
                                     .confirm_window_bytes = random_below(&random, 2000)};
         struct outbox *outbox;
         assert_int_equal(outbox_create(&limits, &outbox, &err), STATUS_OK);
-        model = (struct model){.next_sequence = 1};
+        model = (struct outbox_model){.next_sequence = 1};
         for (int step = 0; step < STEPS; step++) {
             uint32_t choice = random_below(&random, 100);
             if (choice < 25) {

@@ -22,13 +22,13 @@ enum { THREADS = 8, HEX_DIGITS = 64, ADVERSARY = 12345 };
 
 static const char digits[] = "00112233445566778899aabbccddeeffFFEEDDCCBBAA99887766554433221100\n";
 
-struct place {
+struct key_folder {
     char folder[256];
     char path[300];
     char other[300];
 };
 
-static void place_open(struct place *place)
+static void place_open(struct key_folder *place)
 {
     const char *base = getenv("TMPDIR");
     (void)snprintf(place->folder, sizeof place->folder, "%s/millrace-test-XXXXXX",
@@ -38,7 +38,7 @@ static void place_open(struct place *place)
     (void)snprintf(place->other, sizeof place->other, "%s/other", place->folder);
 }
 
-static void place_close(const struct place *place)
+static void place_close(const struct key_folder *place)
 {
     (void)unlink(place->path);
     (void)unlink(place->other);
@@ -69,7 +69,7 @@ static bool is_read(const char *path)
 static void a_key_is_made_once_and_read(void **state)
 {
     (void)state;
-    struct place place;
+    struct key_folder place;
     struct datagram_key first = {{0}};
     struct datagram_key second = {{0}};
     struct error err;
@@ -101,7 +101,7 @@ static void a_key_is_made_once_and_read(void **state)
 static void folders_above_it_are_made(void **state)
 {
     (void)state;
-    struct place place;
+    struct key_folder place;
     struct error err;
     char path[320];
     bool made = false;
@@ -124,7 +124,7 @@ static void folders_above_it_are_made(void **state)
 static void only_a_whole_key_is_read(void **state)
 {
     (void)state;
-    struct place place;
+    struct key_folder place;
     struct error err;
     struct datagram_key key;
     char bytes[2 * HEX_DIGITS];
@@ -161,7 +161,7 @@ static void only_a_whole_key_is_read(void **state)
 static void others_may_not_use_it(void **state)
 {
     (void)state;
-    struct place place;
+    struct key_folder place;
     place_open(&place);
     write_key(place.path, digits, HEX_DIGITS);
     for (mode_t mode = 0; mode <= 0777; mode++) {
@@ -175,7 +175,7 @@ static void others_may_not_use_it(void **state)
 static void only_plain_files_are_read(void **state)
 {
     (void)state;
-    struct place place;
+    struct key_folder place;
     place_open(&place);
     assert_int_equal(mkdir(place.path, 0700), 0);
     assert_false(is_read(place.path));
@@ -197,7 +197,7 @@ static void other_owners_are_refused(void **state)
 {
     (void)state;
     if (geteuid() != 0) skip();
-    struct place place;
+    struct key_folder place;
     place_open(&place);
     write_key(place.path, digits, HEX_DIGITS);
     assert_true(is_read(place.path));
@@ -225,7 +225,7 @@ static void of_many_makers_one_succeeds(void **state)
 {
     (void)state;
     for (int round = 0; round < 20; round++) {
-        struct place place;
+        struct key_folder place;
         pthread_t threads[THREADS];
         int made_count = 0;
         place_open(&place);

@@ -17,12 +17,12 @@
 
 enum { THREADS = 4, LINES = 500, LINE_LIMIT = 4096 };
 
-struct place {
+struct log_place {
     char folder[256];
     char path[300];
 };
 
-static void place_open(struct place *place)
+static void place_open(struct log_place *place)
 {
     const char *base = getenv("TMPDIR");
     (void)snprintf(place->folder, sizeof place->folder, "%s/millrace-test-XXXXXX",
@@ -31,13 +31,13 @@ static void place_open(struct place *place)
     (void)snprintf(place->path, sizeof place->path, "%s/log", place->folder);
 }
 
-static void place_close(const struct place *place)
+static void place_close(const struct log_place *place)
 {
     assert_int_equal(unlink(place->path), 0);
     assert_int_equal(rmdir(place->folder), 0);
 }
 
-static struct node_log *open_log(const struct place *place, enum say_level level)
+static struct node_log *open_log(const struct log_place *place, enum say_level level)
 {
     struct node_log *log = NULL;
     struct error err;
@@ -45,7 +45,7 @@ static struct node_log *open_log(const struct place *place, enum say_level level
     return log;
 }
 
-static void read_all(const struct place *place, struct buf *out)
+static void read_all(const struct log_place *place, struct buf *out)
 {
     char bytes[4096];
     FILE *file = fopen(place->path, "rb");
@@ -70,7 +70,7 @@ static const char *behind_time(const char *line)
 }
 
 /* The whole log, without times. */
-static void check_log(const struct place *place, const char *expected)
+static void check_log(const struct log_place *place, const char *expected)
 {
     struct buf read = {0};
     struct buf lines = {0};
@@ -93,7 +93,7 @@ static void check_log(const struct place *place, const char *expected)
 static void an_event_is_a_line_with_level_and_node(void **state)
 {
     (void)state;
-    struct place place;
+    struct log_place place;
     place_open(&place);
     struct node_log *log = open_log(&place, SAY_DEBUG);
     node_log_say(log, SAY_ERROR, "event=%s job=%s", "job-failed", "j1");
@@ -114,7 +114,7 @@ static void lines_above_the_level_are_left_out(void **state)
     static const enum say_level levels[] = {SAY_ERROR, SAY_WARN, SAY_INFO, SAY_DEBUG};
     static const char *const names[] = {"error", "warn", "info", "debug"};
     for (size_t i = 0; i < 4; i++) {
-        struct place place;
+        struct log_place place;
         struct buf expected = {0};
         place_open(&place);
         struct node_log *log = open_log(&place, levels[i]);
@@ -133,7 +133,7 @@ static void lines_above_the_level_are_left_out(void **state)
 static void line_ends_within_an_event_are_blanks(void **state)
 {
     (void)state;
-    struct place place;
+    struct log_place place;
     place_open(&place);
     struct node_log *log = open_log(&place, SAY_INFO);
     node_log_say(log, SAY_INFO, "text=%s", "\nq1.sql:1:2: wrong\r\n  1 | x\n");
@@ -146,7 +146,7 @@ static void line_ends_within_an_event_are_blanks(void **state)
 static void long_events_are_cut(void **state)
 {
     (void)state;
-    struct place place;
+    struct log_place place;
     place_open(&place);
     struct node_log *log = open_log(&place, SAY_INFO);
     static char text[2 * LINE_LIMIT];
@@ -184,7 +184,7 @@ static void long_events_are_cut(void **state)
 static void a_log_is_continued_by_the_next_start(void **state)
 {
     (void)state;
-    struct place place;
+    struct log_place place;
     place_open(&place);
     for (int start = 0; start < 3; start++) {
         struct node_log *log = open_log(&place, SAY_INFO);
@@ -209,7 +209,7 @@ static void *say_lines(void *context)
 static void threads_do_not_mix_their_lines(void **state)
 {
     (void)state;
-    struct place place;
+    struct log_place place;
     pthread_t threads[THREADS];
     place_open(&place);
     struct node_log *log = open_log(&place, SAY_INFO);

@@ -476,7 +476,7 @@ static void a_name_that_could_mean_something_to_a_shell_is_refused(void **state)
 
 /* ---- docker ---- */
 
-struct engine {
+struct fake_docker {
     int listener;
     const char *answer; /* NULL: it never answers. */
     char asked[4096];
@@ -484,7 +484,7 @@ struct engine {
 
 static void *engine_run(void *argument)
 {
-    struct engine *engine = argument;
+    struct fake_docker *engine = argument;
     struct pollfd waits = {.fd = engine->listener, .events = POLLIN};
     assert_int_equal(poll(&waits, 1, (int)scaled_ms(LONG_MS)), 1);
     int fd = accept(engine->listener, NULL, NULL);
@@ -503,7 +503,7 @@ static void *engine_run(void *argument)
     return NULL;
 }
 
-static status ask_docker(struct engine *engine, enum driver_action action, const char *node)
+static status ask_docker(struct fake_docker *engine, enum driver_action action, const char *node)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     pthread_t thread;
@@ -534,7 +534,7 @@ static void the_engine_is_asked_for_the_container_of_the_node(void **state)
         [DRIVER_STOP] = "POST /containers/demo-w1/kill?signal=TERM HTTP/1.1\r\n",
     };
     for (int action = 0; action < DRIVER_ACTIONS; action++) {
-        struct engine engine = {.answer = "HTTP/1.1 204 No Content\r\n\r\n"};
+        struct fake_docker engine = {.answer = "HTTP/1.1 204 No Content\r\n\r\n"};
         assert_int_equal(ask_docker(&engine, (enum driver_action)action, "w1"), STATUS_OK);
         assert_memory_equal(engine.asked, lines[action], strlen(lines[action]));
     }
@@ -543,15 +543,17 @@ static void the_engine_is_asked_for_the_container_of_the_node(void **state)
 static void what_the_engine_answers_is_understood(void **state)
 {
     (void)state;
-    struct engine already = {.answer = "HTTP/1.1 304 Not Modified\r\n\r\n"};
+    struct fake_docker already = {.answer = "HTTP/1.1 304 Not Modified\r\n\r\n"};
     assert_int_equal(ask_docker(&already, DRIVER_START, "w1"), STATUS_OK);
-    struct engine missing = {.answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 46\r\n\r\n"
-                                       "{\"message\":\"No such container: demo-w1\",\"a\":1}\n"};
+    struct fake_docker missing = {.answer =
+                                      "HTTP/1.1 404 Not Found\r\nContent-Length: 46\r\n\r\n"
+                                      "{\"message\":\"No such container: demo-w1\",\"a\":1}\n"};
     assert_int_equal(ask_docker(&missing, DRIVER_START, "w1"), STATUS_IO);
     assert_non_null(
         strstr(err.text, "container demo-w1: the engine answers 404: No such container"));
     assert_null(strstr(err.text, "message"));
-    struct engine down = {.answer = "HTTP/1.1 409 Conflict\r\nContent-Length: 8\r\n\r\nnot down"};
+    struct fake_docker down = {.answer =
+                                   "HTTP/1.1 409 Conflict\r\nContent-Length: 8\r\n\r\nnot down"};
     assert_int_equal(ask_docker(&down, DRIVER_KILL, "w1"), STATUS_OK);
     assert_int_equal(ask_docker(&down, DRIVER_PAUSE, "w1"), STATUS_IO);
     assert_non_null(strstr(err.text, "answers 409: not down"));
@@ -561,7 +563,7 @@ static void an_engine_that_hangs_or_is_not_there_is_told_in_time(void **state)
 {
     (void)state;
     config.driver_timeout_ms = scaled_ms(SHORT_MS);
-    struct engine silent = {.answer = NULL};
+    struct fake_docker silent = {.answer = NULL};
     uint64_t begin_ms = clock_ms();
     assert_int_equal(ask_docker(&silent, DRIVER_START, "w1"), STATUS_IO);
     assert_true(clock_ms() - begin_ms < scaled_ms(LONG_MS) / 2);
