@@ -1,15 +1,15 @@
-/* bus.h - messages between nodes: what a broker does for us, and no more.
+/* bus.h - messages between nodes: the part of a broker that the cluster relies on.
  *
- * Every node has an inbox; K work queues are shared by all who map. A message sent to an inbox
- * reaches the node of that name, one put on a work queue reaches one of those who work on it. Sent
- * messages are confirmed by the broker, taken ones are acknowledged by us; what is not acknowledged
- * when a connection ends is delivered again, to anybody. Messages may be lost with the broker,
- * doubled, and overtaken: whoever needs more than that numbers what he sends.
+ * Every node has an inbox; all workers that map share K work queues. A message to an inbox reaches
+ * the node of that name; a message to a work queue reaches one of its consumers. The broker
+ * confirms published messages, and nodes acknowledge deliveries; a delivery that is not
+ * acknowledged when a connection ends is delivered again, perhaps to another consumer. Messages may
+ * be lost with the broker, duplicated and reordered: roles that need more number their messages.
  *
  *     open -> (send | acknowledge | revoke | work | measure)* -> close
  *
- * The bus connects by itself, again and again. What was sent and not yet confirmed when a
- * connection is lost is published again on the next one.
+ * The bus connects and reconnects by itself. Messages that were not confirmed when a connection was
+ * lost are published again on the next one.
  *
  * Threads: calls come from the owner's thread. Events are given to the listener from threads of the
  * bus, one at a time; the listener must not call the bus and must not block for long.
@@ -32,7 +32,7 @@ struct bus_address {
     enum bus_queue_kind kind;
     struct text node;    /* BUS_INBOX: whose. */
     uint32_t work;       /* BUS_WORK: which. */
-    uint32_t expires_ms; /* Whoever has not taken it by then need not; 0: never. */
+    uint32_t expires_ms; /* The broker may drop the message afterwards; 0: never. */
 };
 
 struct bus_listener {
@@ -43,8 +43,8 @@ struct bus_limits {
     uint32_t inbox_prefetch;
     uint32_t work_prefetch;        /* Of each work queue. */
     uint32_t confirm_window;       /* Messages published and not confirmed. */
-    uint64_t confirm_window_bytes; /* At least one message is always let through. */
-    uint32_t deadline_ms;          /* Of every wait for the broker; then the connection is lost. */
+    uint64_t confirm_window_bytes; /* One message is always allowed, whatever its size. */
+    uint32_t deadline_ms;          /* Of every wait for the broker; then it drops the connection. */
 };
 
 struct bus;
@@ -62,7 +62,7 @@ struct bus {
     const struct bus_class *class;
 };
 
-/* `token` 0: nobody waits for the confirmation. */
+/* `token` 0: no BUS_CONFIRMED or BUS_RETURNED follows. */
 static inline void bus_send(struct bus *bus, const struct bus_address *to, struct buf *bytes,
                             uint64_t token)
 {
@@ -78,19 +78,18 @@ static inline void bus_revoke(struct bus *bus, uint64_t token)
 {
     bus->class->revoke(bus, token);
 }
-/* Whether to take from the work queues; a node begins with no. Those who never map never say yes.
- */
+/* Whether to consume from the work queues; a bus begins with no. */
 static inline void bus_work(struct bus *bus, bool wanted)
 {
     bus->class->work(bus, wanted);
 }
-/* Asks how long all queues are: BUS_MEASURED tells, unless the connection is lost before. Whoever
- * asks again before that gets one answer; the broker is asked once a second at most. */
+/* Asks for the depth of all queues: BUS_MEASURED follows, unless the connection is lost before.
+ * Calls before the answer are answered by it; the broker is asked at most once a second. */
 static inline void bus_measure(struct bus *bus)
 {
     bus->class->measure(bus);
 }
-/* Sends what waits, acknowledges, closes; gives up after the deadline. NULL is fine. */
+/* Sends waiting messages, acknowledges, closes; gives up after the deadline. Accepts NULL. */
 static inline void bus_close(struct bus *bus, uint32_t deadline_ms)
 {
     if (bus != NULL) bus->class->close(bus, deadline_ms);

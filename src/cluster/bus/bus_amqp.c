@@ -1,6 +1,6 @@
-/* bus_amqp.c - the owner's side of the bus: options, audit, and the two threads.
+/* bus_amqp.c - the owner's side of the bus: options, trackers, and the two threads.
  *
- * Sending and acknowledging write into the audit and wake a thread; everything else happens there.
+ * Sending and acknowledging write to the trackers and wake a thread, which does the rest.
  */
 #include "cluster/bus/bus_amqp.h"
 
@@ -80,7 +80,7 @@ static void amqp_send(struct bus *base, const struct bus_address *to, struct buf
     struct rabbit_bus *bus = (struct rabbit_bus *)base;
     pthread_mutex_lock(&bus->lock);
     outbox_add(bus->outbox, to, bytes, token);
-    if (outbox_failed(bus->outbox)) (void)raise(SIGKILL); /* As the header says. */
+    if (outbox_failed(bus->outbox)) rabbit_bus_end_process();
     pthread_mutex_unlock(&bus->lock);
     rabbit_bus_wake(bus, RABBIT_PUBLISHER);
 }
@@ -159,7 +159,7 @@ static const struct bus_class amqp_class = {
     .close = amqp_close,
 };
 
-/* Waits are measured by the clock that nobody sets. */
+/* Waits use the monotonic clock, which no operator can set. */
 static void init_locks(struct rabbit_bus *bus)
 {
     pthread_condattr_t attributes;
@@ -174,7 +174,7 @@ static void init_locks(struct rabbit_bus *bus)
 static status start_threads(struct rabbit_bus *bus, struct error *err)
 {
     void *(*const runs[RABBIT_SIDES])(void *) = {rabbit_publisher_run, rabbit_consumer_run};
-    /* Signals are the business of the threads that the process had before. */
+    /* Other threads handle signals. */
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -254,7 +254,7 @@ bool bus_amqp_probe(const char *broker, uint32_t timeout_ms)
     return found;
 }
 
-/* The first that can be reached, with channel 1 open. */
+/* The first broker that can be reached, with channel 1 open. */
 static status connect_any(const struct bus_amqp_options *options, const struct rabbit_uri *uris,
                           struct rabbit_connection **out, struct error *err)
 {
@@ -310,7 +310,7 @@ static status remove_queues(const struct bus_amqp_options *options,
             struct bus_address address = rabbit_queue_address(&both, i);
             rabbit_queue_name(&both, &address, name);
             (void)amqp_queue_delete(rabbit_state(connection), 1, amqp_cstring_bytes(name), 0,
-                                    0); /* Said by the next line. */
+                                    0); /* rabbit_check reports it. */
             TRY(rabbit_check(connection, "deleting a queue", err));
         }
     }
@@ -332,10 +332,10 @@ static status count_messages(const struct bus_amqp_options *options,
             *out += ok->message_count;
         } else if (reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION &&
                    reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD) {
-            /* It is not there, and the broker has closed the channel to say so. */
+            /* The queue does not exist; the broker has closed the channel to say so. */
             amqp_channel_close_ok_t closed = {0};
             (void)amqp_send_method(rabbit_state(connection), 1, AMQP_CHANNEL_CLOSE_OK_METHOD,
-                                   &closed); /* Said by the next line. */
+                                   &closed); /* rabbit_open_channel reports it. */
             TRY(rabbit_open_channel(connection, 1, err));
         } else {
             return rabbit_check(connection, "asking for a queue", err);

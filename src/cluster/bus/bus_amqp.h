@@ -2,22 +2,24 @@
  *
  *     bus_amqp_open -> (bus_send | bus_acknowledge | bus_revoke | bus_work)* -> bus_close
  *
- * Opening does not wait for the broker: BUS_CONNECTED is told when there is one. Two connections,
- * each with a thread of its own: one publishes, one consumes and acknowledges, since a broker with
- * an alarm stops reading from those who publish. When either is lost, both are built anew, at the
- * next broker of the list, after a delay that grows. BUS_DISCONNECTED is told when a connection is
- * lost, and also of an attempt to connect that failed for another reason than the one before.
- * BUS_UNBLOCKED is not told of a connection that is lost while blocked.
+ * Opening does not wait for the broker: BUS_CONNECTED follows when it is connected. There are two
+ * connections, each with its own thread: one publishes, one consumes and acknowledges, since a
+ * broker with an alarm stops reading from connections that publish (RabbitMQ recommends separate
+ * connections for this reason). When either is lost, both are opened anew, at the next broker of
+ * the list, after an exponential back-off with jitter. A connection that is lost while blocked
+ * gives no BUS_UNBLOCKED.
  *
- * Queues: every node's inbox and all work queues, declared by every node after every connect and
- * whenever a message was returned, so that a message to a node that is not up yet waits for it.
- * Their names end in a hash of their arguments: another kind of queue has another name.
+ * Queues: every node's inbox and all work queues. Every node declares all of them after each
+ * connect and when a message is returned, so that a message waits for a node that is not up yet.
+ * Names end with a hash of the queue's arguments, since a broker refuses to declare an existing
+ * queue with other arguments.
  *
  * Closing may take longer than its deadline, by limits.deadline_ms and a second, when a connection
  * is just being made or ended.
  *
- * Failure: everything but wrong options is told as an event and tried again. When memory runs out
- * the process ends as if it had been killed.
+ * Failure: wrong options are errors; everything else is an event, and the bus retries. When memory
+ * for its bookkeeping runs out, the process writes a line and kills itself: it has promised to
+ * deliver messages that it can no longer track, and the cluster recovers from a crash.
  */
 #ifndef CLUSTER_BUS_BUS_AMQP_H
 #define CLUSTER_BUS_BUS_AMQP_H
@@ -40,8 +42,8 @@ struct bus_amqp_options {
     uint32_t work_count;
     struct bus_limits limits;
     uint32_t heartbeat_s; /* 0: 5. */
-    const char *ca;       /* PEM files for amqps: who vouches for brokers (NULL: those whom the */
-    const char *certificate; /* system trusts); who we are, if they want to know, */
+    const char *ca;       /* PEM files for amqps: the CA of the brokers (NULL: the system's CAs), */
+    const char *certificate; /* the node's certificate, for brokers that ask for one, */
     const char *key;         /* and its key. */
     enum bus_amqp_queues queues;
     uint64_t seed; /* Of the jitter of delays. */
@@ -51,14 +53,14 @@ struct bus_amqp_options {
 MUST_USE status bus_amqp_open(const struct bus_amqp_options *options, struct bus_listener *listener,
                               struct bus **out_bus, struct error *err);
 
-/* Whether something there speaks AMQP: false also for an address that is none. */
+/* Whether a server at this URI speaks AMQP; false also for an invalid URI. */
 bool bus_amqp_probe(const char *broker, uint32_t timeout_ms);
 
 /* Both use the first broker that can be reached; limits.deadline_ms bounds every step. */
 
-/* Deletes all queues of the cluster, of both kinds; those that are not there are fine. */
+/* Deletes all queues of the cluster, of both kinds; missing ones are fine. */
 MUST_USE status bus_amqp_remove_queues(const struct bus_amqp_options *options, struct error *err);
-/* How many messages are ready, in all queues together. Queues that are not there have none. */
+/* How many messages are ready in all queues together; missing queues have none. */
 MUST_USE status bus_amqp_count(const struct bus_amqp_options *options, uint64_t *out_messages,
                                struct error *err);
 

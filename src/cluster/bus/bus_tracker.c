@@ -1,9 +1,9 @@
-/* bus_tracker.c - an outbox ordered by age, and rings of what is outstanding.
+/* bus_tracker.c - an outbox ordered by age, and rings of outstanding messages and deliveries.
  *
- * Sequences and tags are dense, so what is outstanding lies in rings indexed by number: an answer
- * of the broker costs no search. Every message has an age, given once: whatever comes back
- * (refused, or by a new connection) finds its old place among what waits. What comes back is older
- * than nearly all that waits, so that the place is found from the front in a step or two.
+ * Sequences and tags are dense, so outstanding ones lie in rings indexed by number: an answer of
+ * the broker costs no search. Every message has an age, given once: a message that is refused, or
+ * was unconfirmed when the connection was lost, returns to its old place in the queue. It is older
+ * than nearly all others there, so a search from the front finds the place in a step or two.
  */
 #include "cluster/bus/bus_tracker.h"
 
@@ -13,7 +13,7 @@
 enum { FIRST_SLOTS = 64 };
 
 struct tracked_message {
-    struct tracked_message *next;       /* Among what waits: the next older first. */
+    struct tracked_message *next;       /* In the queue, which begins with the oldest. */
     struct tracked_message *next_token; /* In the same slot of the table of tokens. */
     uint64_t age;
     uint64_t token;
@@ -34,7 +34,7 @@ struct ring {
 
 struct outbox {
     struct bus_limits limits;
-    struct tracked_message *head; /* Of what waits. */
+    struct tracked_message *head; /* Of the queue of waiting messages. */
     struct tracked_message *tail;
     uint64_t waiting;
     struct ring published;
@@ -113,7 +113,7 @@ static void message_forget(struct outbox *outbox, struct tracked_message *messag
     message_free(message);
 }
 
-/* At its place by age. */
+/* At its place in the queue, by age. */
 static void wait_insert(struct outbox *outbox, struct tracked_message *message)
 {
     message->is_waiting = true;
@@ -220,8 +220,8 @@ void outbox_add(struct outbox *outbox, const struct bus_address *to, struct buf 
     wait_insert(outbox, message);
 }
 
-/* Revoked messages that wait are not unlinked at once, which would need a search: they are passed
- * over when their turn comes. Their bytes are given back now. */
+/* A revoked message stays in the queue, since unlinking would need a search, and is skipped when
+ * its turn comes. Its bytes are freed now. */
 void outbox_revoke(struct outbox *outbox, uint64_t token)
 {
     if (token == 0 || outbox->token_slots == 0) return;
@@ -292,7 +292,7 @@ void outbox_confirm(struct outbox *outbox, uint64_t sequence, bool multiple, str
     }
 }
 
-/* Back to its place among what waits, unless nobody wants it any more. */
+/* Back to its place in the queue, unless it was revoked. */
 static void wait_again(struct outbox *outbox, struct tracked_message *message)
 {
     if (message->is_revoked) {
@@ -309,7 +309,7 @@ void outbox_refuse(struct outbox *outbox, uint64_t sequence, bool multiple)
     uint64_t first = multiple ? ring->first : sequence;
     uint64_t s = sequence < ring->next ? sequence : ring->next - 1;
     if (!multiple && s != sequence) return;
-    /* The youngest first: each then finds its place at the front. */
+    /* The youngest first, so that each finds its place at the front. */
     for (; s >= first && s > 0; s--) {
         struct tracked_message *message = ring_take(outbox, s);
         if (message != NULL) wait_again(outbox, message);
@@ -351,7 +351,7 @@ bool outbox_failed(const struct outbox *outbox)
 /* ---- inbox ---- */
 
 enum {
-    CHANNEL_BITS = 4, /* An id is serial << 4 | channel; serials go on across connections. */
+    CHANNEL_BITS = 4, /* An id is serial << 4 | channel; serials continue across connections. */
     CHANNELS = 1 << CHANNEL_BITS
 };
 
@@ -362,7 +362,7 @@ struct delivery {
     enum delivery_state state;
 };
 
-/* The deliveries of one channel, by serial; those before `first` are told or void. */
+/* The deliveries of one channel, by serial; those before `first` are acknowledged or void. */
 struct channel {
     struct delivery *slots;
     size_t capacity; /* A power of two. */
@@ -427,7 +427,7 @@ uint64_t inbox_deliver(struct inbox *inbox, uint32_t channel_number, uint64_t ta
     uint64_t serial = channel->next;
     if (!channel_reserve(channel)) {
         inbox->failed = true;
-        /* An id that nothing answers to. */
+        /* An id that inbox_acknowledge ignores. */
         channel->first = channel->next = channel->hint = serial + 1;
         channel->done = 0;
     } else {
@@ -451,8 +451,9 @@ void inbox_acknowledge(struct inbox *inbox, uint64_t id)
     inbox->open--;
 }
 
-/* The last of an unbroken run from the front stands for all; what is done beyond a gap is told one
- * by one. The broker knows only tags that were not told before, so the run must end with one. */
+/* The last of an unbroken run from the front stands for the whole run; deliveries beyond a gap are
+ * acknowledged one by one. The broker rejects a tag that was acknowledged before, so the run must
+ * end with one that was not. */
 static void channel_take_ack(struct channel *channel, uint32_t number, struct inbox_ack *out)
 {
     uint64_t run = 0;

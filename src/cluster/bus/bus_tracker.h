@@ -1,16 +1,16 @@
-/* bus_tracker.h - who owes what on a connection to the broker: pure bookkeeping.
+/* bus_tracker.h - delivery tracking: unconfirmed messages and unacknowledged deliveries.
  *
- * Outbox: messages wait, are published (numbered 1, 2, 3... on each connection, as confirms count
- * them), and are confirmed, returned or refused. On a new connection all that is not confirmed
- * waits again, in the old order, unless its sender has revoked it.
+ * Outbox: messages wait, are published (numbered 1, 2, 3... on each connection, as publisher
+ * confirms count them), and are confirmed, returned or refused. On a new connection all unconfirmed
+ * messages wait again, in the old order, unless the sender has revoked them.
  *
- * Inbox: deliveries get ids that are never used twice; the broker's tags begin anew with every
- * connection, so ids of an older connection are ignored. Acknowledgements are gathered: as long as
- * tags are acknowledged in order, one "up to here" stands for all.
+ * Inbox: deliveries get ids that are never used twice; the broker's tags start again with every
+ * connection, so ids of an older connection are ignored. Acknowledgements are batched: while tags
+ * are acknowledged in order, one "multiple" acknowledgement stands for all.
  *
- * Nothing here touches a socket or a clock: cluster/bus/bus_amqp.c and the simulator use the same
- * audit. Memory: owned; bytes are moved in, and lent for publishing until they are confirmed.
- * Failure: memory that runs out is sticky: `failed`; the process has to end as if killed.
+ * Nothing here touches a socket or a clock: bus_amqp.c and the simulator use the same trackers.
+ * Memory: owned; bytes are moved in, and lent for publishing until they are confirmed.
+ * Failure: running out of memory is sticky: `failed`; the process has to end as if killed.
  */
 #ifndef CLUSTER_BUS_BUS_TRACKER_H
 #define CLUSTER_BUS_BUS_TRACKER_H
@@ -27,8 +27,8 @@ void outbox_destroy(struct outbox *outbox);
 
 void outbox_add(struct outbox *outbox, const struct bus_address *to, struct buf *bytes,
                 uint64_t token);
-/* Forgets the message if it waits; if it is published, it will not be published again, and its
- * confirm is still reported if it comes. */
+/* Forgets a message that waits. A published one will not be published again; its confirm is still
+ * reported if it comes. */
 void outbox_revoke(struct outbox *outbox, uint64_t token);
 
 /* The next message to publish, if one waits and the window has room; it is then counted as
@@ -40,16 +40,16 @@ struct outbox_message {
 };
 bool outbox_next(struct outbox *outbox, struct outbox_message *out, uint64_t *out_sequence);
 
-/* The broker's answers. Tokens (but 0) of what is settled are appended to `settled`, as u64 in the
- * machine's order. Sequences that are not outstanding are ignored. */
+/* The broker's answers. Tokens (but 0) of settled messages are appended to `settled`, as u64 in
+ * host byte order. Sequences that are not outstanding are ignored. */
 void outbox_confirm(struct outbox *outbox, uint64_t sequence, bool multiple, struct buf *settled);
 /* Refused by the broker: waits again. */
 void outbox_refuse(struct outbox *outbox, uint64_t sequence, bool multiple);
-/* No such queue. The return comes before the confirm of the same message; its sequence is put into
- * the message's properties, since the broker does not say it. Tells whether it was outstanding; the
- * confirm that follows is then not reported again. */
+/* No such queue. The return comes before the confirm of the same message. The broker does not say
+ * which one it was, so the publisher puts the sequence into the message's properties. True: it was
+ * outstanding; the confirm that follows is then not reported. */
 bool outbox_return(struct outbox *outbox, uint64_t sequence, struct buf *settled);
-/* A new connection: what is not confirmed waits again, before all that waited already. */
+/* A new connection: unconfirmed messages wait again, before those that already waited. */
 void outbox_reconnect(struct outbox *outbox);
 
 uint64_t outbox_waiting(const struct outbox *outbox);
@@ -71,7 +71,7 @@ struct inbox_ack {
     bool multiple;
 };
 bool inbox_next_ack(struct inbox *inbox, struct inbox_ack *out);
-/* A new connection: tags begin anew, ids given before are void. */
+/* A new connection: tags start again, earlier ids are void. */
 void inbox_reconnect(struct inbox *inbox);
 uint64_t inbox_unacknowledged(const struct inbox *inbox);
 bool inbox_failed(const struct inbox *inbox);

@@ -1,4 +1,4 @@
-/* rabbit_bus.c - rounds, events, and waking each other. */
+/* rabbit_bus.c - rounds with back-off, events, and wake-ups between threads. */
 #include "cluster/bus/rabbit_bus.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 enum {
     DELAY_MS = 100, /* Before the second attempt; it doubles from there. */
     DELAY_LIMIT_MS = 5000,
-    LASTING_MS = 5000, /* A round that was open for so long was no failure. */
-    STEP_MS = 500      /* No wait is longer, so that a lost wake-up costs time only. */
+    LASTING_MS = 5000, /* A round that was open for so long resets the back-off. */
+    STEP_MS = 500      /* No wait is longer, so that a lost wake-up only costs time. */
 };
 
 uint64_t rabbit_bus_now_ms(void)
@@ -48,9 +48,17 @@ void rabbit_bus_woken(struct rabbit_bus *bus, enum rabbit_side_kind side)
     struct rabbit_side *self = &bus->sides[side];
     if (!atomic_load(&self->is_awake)) return;
     uint64_t count;
-    /* Nothing to read: whoever woke us is about to write, and then we come here again. */
+    /* Nothing to read: the waking thread is about to write, and this runs again then. */
     if (read(self->wake_fd, &count, sizeof count) != (ssize_t)sizeof count) return;
     atomic_store(&self->is_awake, false);
+}
+
+void rabbit_bus_end_process(void)
+{
+    static const char line[] = "bus: out of memory for messages in flight: killing this process\n";
+    ssize_t written = write(STDERR_FILENO, line, sizeof line - 1);
+    (void)written; /* Where standard error does not take it, no other place is left. */
+    (void)raise(SIGKILL);
 }
 
 /* ---- events ---- */
@@ -73,7 +81,7 @@ void rabbit_bus_deliver(struct rabbit_bus *bus, struct rabbit_input *input)
     pthread_mutex_lock(&bus->lock);
     bool is_wanted = bus->is_told && !bus->is_broken && !bus->is_stopping;
     if (is_wanted) event.delivery.id = inbox_deliver(bus->inbox, input->channel, input->number);
-    if (inbox_failed(bus->inbox)) (void)raise(SIGKILL); /* As the header says. */
+    if (inbox_failed(bus->inbox)) rabbit_bus_end_process();
     pthread_mutex_unlock(&bus->lock);
     if (is_wanted) {
         event.delivery.bytes = input->bytes;
@@ -94,7 +102,7 @@ static bool is_drained(const struct rabbit_bus *bus)
            rabbit_bus_now_ms() >= bus->stop_by_ms;
 }
 
-/* The caller holds the lock. Waits until something has changed or the moment has come. */
+/* The caller holds the lock. Waits for a change of the state, at most until `until_ms`. */
 static void wait_changed(struct rabbit_bus *bus, uint64_t until_ms)
 {
     uint64_t now_ms = rabbit_bus_now_ms();

@@ -1,13 +1,13 @@
-/* rabbit_bus.h - what the two threads of bus_amqp share.
+/* rabbit_bus.h - state that the two threads of bus_amqp share.
  *
- * A round is one incarnation of both connections: each side connects, says that it is ready, works
- * until one of them breaks the round, and then both begin the next one.
+ * A round is one incarnation of both connections: each side connects, reports that it is ready, and
+ * works until one of them breaks the round; then both begin the next one.
  *
  *     rabbit_bus_begin -> (rabbit_bus_ready)? -> ... -> rabbit_bus_break? -> rabbit_bus_begin ...
  *
- * Locks: `listening` is held while the listener is called, so that events come one at a time and
- * the order of BUS_CONNECTED, deliveries and BUS_DISCONNECTED is the order of what happened; `lock`
- * guards all else. Who needs both takes `listening` first.
+ * Locks: `listening` is held while the listener is called, so that events come one at a time and in
+ * the order in which they happened; `lock` guards all else. A thread that needs both takes
+ * `listening` first.
  */
 #ifndef CLUSTER_BUS_RABBIT_BUS_H
 #define CLUSTER_BUS_RABBIT_BUS_H
@@ -52,7 +52,7 @@ struct rabbit_bus {
     struct rabbit_side sides[RABBIT_SIDES];
     uint64_t round;
     uint32_t failures;      /* Rounds in a row that did not last. */
-    uint64_t not_before_ms; /* The round's connections are tried then. */
+    uint64_t not_before_ms; /* When the round's connections are tried. */
     uint64_t opened_ms;     /* 0: not yet in this round. */
     bool is_broken;         /* This round is over. */
     bool wants_work;
@@ -82,11 +82,13 @@ enum rabbit_bus_phase rabbit_bus_phase(struct rabbit_bus *bus);
 
 /* Called by the owner's thread, and by one side for the other. */
 void rabbit_bus_wake(struct rabbit_bus *bus, enum rabbit_side_kind side);
-/* Before looking at what there is to do. */
+/* Resets the wake; called before a side looks for work, so that no wake is lost. */
 void rabbit_bus_woken(struct rabbit_bus *bus, enum rabbit_side_kind side);
+/* Out of memory for a tracker: writes a line, and kills this process. */
+void rabbit_bus_end_process(void);
 
 void rabbit_bus_tell(struct rabbit_bus *bus, struct bus_event *event);
-/* Unless the round is over or the bus is closing: then the bytes are freed. */
+/* If the round is over or the bus is closing, only frees the bytes. */
 void rabbit_bus_deliver(struct rabbit_bus *bus, struct rabbit_input *input);
 
 /* The threads, for pthread_create; the argument is the bus. */

@@ -1,10 +1,9 @@
 /* rabbit_connection.c - frames in and out, a part at a time.
  *
  * librabbitmq waits for ever when the socket's buffer is full, and a broker with an alarm does not
- * read. So messages are written in frames that fit into the room which poll() promises, and between
- * two of them we read: that is how we hear that we are blocked. What the kernel holds for longer
- * than our the failure timeout ends the connection (TCP_USER_TIMEOUT), in case the library waits
- * after all.
+ * read. So messages are written in frames that fit into the room that poll() reports, and input is
+ * read between two of them: that is how a connection.blocked is noticed. TCP_USER_TIMEOUT ends a
+ * connection whose bytes the broker does not take, in case the library waits after all.
  */
 #include "cluster/bus/rabbit_connection.h"
 
@@ -27,18 +26,18 @@
 
 enum {
     CHANNELS = 3,                /* 0 is the connection's own. */
-    FRAME_MAX = 512 << 10,       /* A broker that takes only smaller ones says so. */
-    FRAME_OVERHEAD = 8,          /* Seven bytes before what it holds, and one behind. */
-    SEND_BUFFER_BYTES = 1 << 20, /* The kernel gives what it allows, and as much for itself. */
-    SEND_BUFFER_PARTS = 3,       /* There is room when a third of it is free. */
+    FRAME_MAX = 512 << 10,       /* A broker may negotiate a smaller one. */
+    FRAME_OVERHEAD = 8,          /* AMQP 0-9-1: seven bytes before the payload, one behind. */
+    SEND_BUFFER_BYTES = 1 << 20, /* The kernel caps it, and doubles it for its bookkeeping. */
+    SEND_BUFFER_PARTS = 3,       /* poll() reports room when a third of it is free. */
     CLOSE_MS = 1000,
-    RESERVE_LIMIT = 16 << 20, /* A larger message gets its memory as its bytes come. */
+    RESERVE_LIMIT = 16 << 20, /* The buffer of a larger message grows as its bytes come. */
     NUMBER_SIZE = 21
 };
 
-/* A message that is being put together from frames. */
+/* A message that is being assembled from frames. */
 struct assembly {
-    enum rabbit_input_kind kind; /* RABBIT_NOTHING: none is. */
+    enum rabbit_input_kind kind; /* RABBIT_NOTHING: none. */
     bool has_header;
     uint64_t left;
     uint64_t number;
@@ -48,7 +47,7 @@ struct assembly {
 
 struct rabbit_connection {
     amqp_connection_state_t state;
-    uint32_t part_bytes; /* What fits a frame, and the room that poll() promises. */
+    uint32_t part_bytes; /* Fits a frame, and the room that poll() reports. */
     struct assembly assemblies[CHANNELS];
 };
 
@@ -77,10 +76,9 @@ status rabbit_uri_parse(const char *uri, struct arena *arena, struct rabbit_uri 
     if (copy == NULL) return error_memory(err);
     struct amqp_connection_info info;
     if (amqp_parse_url(copy, &info) != AMQP_STATUS_OK || info.host == NULL) {
-        /* The address may hold a password: it is not repeated. */
+        /* The URI may hold a password: it is not repeated. */
         return error_set(err, STATUS_USAGE,
-                         "the broker's address is not of the form "
-                         "amqp://user:password@host:port/vhost");
+                         "the broker's URI must be amqp://user:password@host:port/vhost");
     }
     bool has_vhost = info.vhost != NULL && info.vhost[0] != '\0';
     *out = (struct rabbit_uri){.user = info.user,
@@ -92,7 +90,7 @@ status rabbit_uri_parse(const char *uri, struct arena *arena, struct rabbit_uri 
     return STATUS_OK;
 }
 
-/* ---- what went wrong ---- */
+/* ---- errors ---- */
 
 static void copy_bytes(char *out, size_t size, amqp_bytes_t bytes)
 {
@@ -204,7 +202,7 @@ static status connect_socket(struct rabbit_connection *connection, const struct 
                        "connecting", err));
     int fd = amqp_get_sockfd(connection->state);
     int size = SEND_BUFFER_BYTES;
-    /* A kernel that refuses gives a smaller buffer, which is slower and not wrong. */
+    /* Where the kernel refuses, the buffer is smaller and writing slower. */
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
     rabbit_set_timeout(connection, options->deadline_ms);
     if (amqp_set_handshake_timeout(connection->state, &deadline) != AMQP_STATUS_OK ||
@@ -247,7 +245,7 @@ void rabbit_close(struct rabbit_connection *connection)
 {
     if (connection == NULL) return;
     struct timeval bound = time_of_ms(CLOSE_MS);
-    /* Without room, saying good-bye would wait for a broker that does not read. */
+    /* Without room, a clean close would wait for a broker that does not read. */
     if (has_room(connection) && amqp_set_rpc_timeout(connection->state, &bound) == AMQP_STATUS_OK) {
         (void)amqp_connection_close(connection->state, AMQP_REPLY_SUCCESS); /* Or it is dropped. */
     }
@@ -263,13 +261,13 @@ status rabbit_open_channel(struct rabbit_connection *connection, amqp_channel_t 
                            struct error *err)
 {
     ASSERT(channel > 0 && channel < CHANNELS);
-    (void)amqp_channel_open(connection->state, channel); /* Said by the next line. */
+    (void)amqp_channel_open(connection->state, channel); /* rabbit_check reports it. */
     return rabbit_check(connection, "opening a channel", err);
 }
 
 void rabbit_set_timeout(struct rabbit_connection *connection, uint32_t failure_timeout_ms)
 {
-    /* Where it is not known, heartbeats and deadlines find out, later. */
+    /* On a system without it, heartbeats and deadlines notice a dead broker later. */
     (void)setsockopt(amqp_get_sockfd(connection->state), IPPROTO_TCP, TCP_USER_TIMEOUT,
                      &failure_timeout_ms, sizeof failure_timeout_ms);
 }
@@ -299,7 +297,7 @@ static status read_close(struct rabbit_connection *connection, const amqp_frame_
 {
     if (frame->payload.method.id == AMQP_CONNECTION_CLOSE_METHOD) {
         amqp_connection_close_ok_t ok = {0};
-        /* It is over either way. */
+        /* The connection ends in any case. */
         (void)amqp_send_method(connection->state, 0, AMQP_CONNECTION_CLOSE_OK_METHOD, &ok);
     }
     return close_text("the connection was closed", frame->payload.method, err);
@@ -350,7 +348,7 @@ static status read_method(struct rabbit_connection *connection, const amqp_frame
     case AMQP_CONNECTION_CLOSE_METHOD:
     case AMQP_CHANNEL_CLOSE_METHOD:
         return read_close(connection, frame, err);
-    default: /* Nothing that we asked for. */
+    default: /* Not expected. */
         break;
     }
     return STATUS_OK;
@@ -516,10 +514,10 @@ void rabbit_wait(struct rabbit_connection *connection, const struct rabbit_wait 
          .events = (short)(POLLIN | (wait->room_wanted ? POLLOUT : 0))},
         {.fd = wait->wake_fd, .events = POLLIN},
     };
-    (void)poll(poll_fds, 2, (int)wait->timeout_ms); /* Whatever it was, the caller looks. */
+    (void)poll(poll_fds, 2, (int)wait->timeout_ms); /* The caller tries to read in any case. */
 }
 
-/* ---- is there a broker? ---- */
+/* ---- probing ---- */
 
 static bool wait_for(int fd, short events, uint32_t timeout_ms)
 {

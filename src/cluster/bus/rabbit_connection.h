@@ -1,10 +1,10 @@
-/* rabbit_connection.h - one connection to RabbitMQ that never waits without a bound.
+/* rabbit_connection.h - one AMQP connection to RabbitMQ that never waits without a bound.
  *
  *     rabbit_connect -> rabbit_open_channel* -> (rabbit_wait -> rabbit_read* -> rabbit_write*)* ->
- *     rabbit_close (says good-bye) or rabbit_drop
+ *     rabbit_close (a clean AMQP close) or rabbit_drop
  *
- * Calls of librabbitmq may be made on rabbit_state(); rabbit_check tells how they went. Heartbeats
- * are sent and missed only inside rabbit_read: it has to be called several times per period.
+ * Callers may call librabbitmq with rabbit_state(); rabbit_check then returns the result. AMQP
+ * heartbeats are sent and checked only inside rabbit_read: call it several times per period.
  *
  * After a failure only rabbit_drop may follow. Threads: one owner.
  */
@@ -36,9 +36,9 @@ MUST_USE status rabbit_uri_parse(const char *uri, struct arena *arena, struct ra
                                  struct error *err);
 
 struct rabbit_options {
-    uint32_t deadline_ms; /* Of connecting, of every call, and of bytes on their way. */
+    uint32_t deadline_ms; /* Of connecting, of every call, and of unacknowledged TCP segments. */
     uint32_t heartbeat_s;
-    const char *name;      /* As the broker's tools show it. */
+    const char *name;      /* Of the connection, in the broker's tools. */
     struct rabbit_tls tls; /* For amqps; borrowed until it is connected. */
 };
 
@@ -46,18 +46,18 @@ struct rabbit_connection;
 
 MUST_USE status rabbit_connect(const struct rabbit_uri *uri, const struct rabbit_options *options,
                                struct rabbit_connection **out, struct error *err);
-/* Within about a second; NULL is fine. */
+/* Within about a second. Both accept NULL. */
 void rabbit_close(struct rabbit_connection *connection);
 void rabbit_drop(struct rabbit_connection *connection);
 
 amqp_connection_state_t rabbit_state(const struct rabbit_connection *connection);
-/* How the last call on rabbit_state went; `what` was tried. */
+/* The result of the last call with rabbit_state; `what` names it in the error. */
 MUST_USE status rabbit_check(struct rabbit_connection *connection, const char *what,
                              struct error *err);
 /* Channels are 1 and 2. */
 MUST_USE status rabbit_open_channel(struct rabbit_connection *connection, amqp_channel_t channel,
                                     struct error *err);
-/* How long bytes may be on their way; it is longer while a broker has an alarm. */
+/* TCP_USER_TIMEOUT (RFC 5482); longer while the broker has an alarm. */
 void rabbit_set_timeout(struct rabbit_connection *connection, uint32_t failure_timeout_ms);
 
 enum rabbit_input_kind {
@@ -82,12 +82,11 @@ struct rabbit_input {
     struct buf bytes; /* Moved to the caller. */
 };
 
-/* The next thing that has come, without waiting. A closed connection is a failure, with the
- * broker's words. */
+/* The next input, without waiting. A closed connection is a failure, with the broker's reason. */
 MUST_USE status rabbit_read(struct rabbit_connection *connection, struct rabbit_input *out,
                             struct error *err);
 
-/* A message on its way. `sent` begins with 0; it is done when rabbit_write says so. */
+/* A message that is being written; `sent` begins with 0. */
 struct rabbit_message {
     const char *queue;
     uint64_t number;
@@ -99,14 +98,14 @@ struct rabbit_message {
 };
 
 /* Writes a part that fits the socket's buffer, if there is room; publishes on channel 1. Between
- * the parts of one message nothing else may be sent on that channel. *out_wrote: false, try again
+ * the parts of one message nothing else may be sent on that channel. *out_wrote false: try again
  * after rabbit_wait. */
 MUST_USE status rabbit_write(struct rabbit_connection *connection, struct rabbit_message *message,
                              bool *out_wrote, struct error *err);
 bool rabbit_is_written(const struct rabbit_message *message);
 
-/* Until there is something to read, `wake_fd` is readable, or the time is over; if wanted also
- * until there is room to write. */
+/* Waits until there is input, `wake_fd` is readable, or the timeout; if wanted also until there is
+ * room to write. */
 struct rabbit_wait {
     int wake_fd;
     uint32_t timeout_ms;
@@ -114,7 +113,7 @@ struct rabbit_wait {
 };
 void rabbit_wait(struct rabbit_connection *connection, const struct rabbit_wait *wait);
 
-/* Whether a broker there answers the first bytes of the protocol, of TLS if it is amqps. */
+/* Whether a server there answers an AMQP protocol header, or for amqps a TLS handshake. */
 bool rabbit_probe(const struct rabbit_uri *uri, uint32_t timeout_ms);
 
 #endif

@@ -1,10 +1,10 @@
-/* rabbit_consumer.c - the thread that takes deliveries and acknowledges.
+/* rabbit_consumer.c - the thread that consumes and acknowledges.
  *
- * Two channels, because prefetch counts by channel and consumer: what work is in flight never keeps
- * the inbox waiting. A consumer that the broker cancels (its queue is gone) ends the round: the
- * next one declares everything again.
+ * Two channels, because prefetch counts by channel and consumer: work in flight never blocks the
+ * inbox. A consumer that the broker cancels (its queue is gone) ends the round: the next one
+ * declares all queues again.
  *
- * Queues are measured here too: a broker with an alarm still hears this connection, and not the
+ * Queues are measured here, since a broker with an alarm still reads this connection, but not the
  * publisher's.
  */
 #include <stdio.h>
@@ -35,7 +35,7 @@ static status set_prefetch(struct rabbit_consumer *consumer, amqp_channel_t chan
     if (prefetch == 0) prefetch = 1;
     if (prefetch > PREFETCH_MAX) prefetch = PREFETCH_MAX;
     (void)amqp_basic_qos(rabbit_state(consumer->connection), channel, 0, (uint16_t)prefetch,
-                         0); /* Said by the next line. */
+                         0); /* rabbit_check reports it. */
     return rabbit_check(consumer->connection, "setting the prefetch", err);
 }
 
@@ -57,17 +57,17 @@ static status consume(struct rabbit_consumer *consumer, const struct bus_address
     rabbit_queue_name(&consumer->bus->options, address, name);
     if (address->kind == BUS_WORK) snprintf(tag, sizeof tag, "w%u", address->work);
     /* When a queue is deleted and declared again at once, the broker would move the consumer to the
-     * new one, and then lose what it delivers there. So we are to be told. */
+     * new one, and then lose its deliveries. With this argument it cancels the consumer instead. */
     amqp_table_entry_t entry = {
         .key = amqp_cstring_bytes("x-cancel-on-ha-failover"),
         .value = {.kind = AMQP_FIELD_KIND_BOOLEAN, .value = {.boolean = 1}}};
-    /* Quorum queues refuse to hear of it. */
+    /* Quorum queues refuse the argument. */
     bool is_quorum = consumer->bus->options.queues == BUS_AMQP_QUORUM;
     amqp_table_t arguments = {is_quorum ? 0 : 1, &entry};
     (void)amqp_basic_consume(rabbit_state(consumer->connection),
                              address->kind == BUS_INBOX ? INBOX_CHANNEL : WORK_CHANNEL,
                              amqp_cstring_bytes(name), amqp_cstring_bytes(tag), 0, 0, 0,
-                             arguments); /* Said by the next line. */
+                             arguments); /* rabbit_check reports it. */
     status result = rabbit_check(consumer->connection, "consuming", err);
     if (result != STATUS_OK) return error_prefix(err, "queue %s", name);
     return STATUS_OK;
@@ -78,11 +78,11 @@ static status cancel_work(struct rabbit_consumer *consumer, uint32_t work, struc
     char tag[RABBIT_CONSUMER_SIZE];
     snprintf(tag, sizeof tag, "w%u", work);
     (void)amqp_basic_cancel(rabbit_state(consumer->connection), WORK_CHANNEL,
-                            amqp_cstring_bytes(tag)); /* Said by the next line. */
-    return rabbit_check(consumer->connection, "ending to consume", err);
+                            amqp_cstring_bytes(tag)); /* rabbit_check reports it. */
+    return rabbit_check(consumer->connection, "cancelling a consumer", err);
 }
 
-/* Takes from where the owner wants to. */
+/* Consumes from the work queues if the owner asked for it (bus_work). */
 static status follow_owner(struct rabbit_consumer *consumer, struct error *err)
 {
     struct rabbit_bus *bus = consumer->bus;
@@ -120,14 +120,13 @@ static status send_acks(struct rabbit_consumer *consumer, struct error *err)
     }
 }
 
-/* Deliveries of before a channel was closed can't be acknowledged any more: with any, the round is
- * over. A broker that did not want to tell is asked again when somebody wants to know again. */
+/* Deliveries on a channel that was closed can't be acknowledged any more: if there are any, the
+ * round is over. The next bus_measure asks again. */
 static status open_again(struct rabbit_consumer *consumer, struct error *err)
 {
     if (consumer->is_working) {
         return error_set(err, STATUS_IO,
-                         "the broker closed a channel instead of telling how long "
-                         "the queues are");
+                         "the broker closed a channel that asked for the depth of queues");
     }
     return set_prefetch(consumer, WORK_CHANNEL, consumer->bus->options.limits.work_prefetch, err);
 }
@@ -155,7 +154,7 @@ static status measure(struct rabbit_consumer *consumer, struct error *err)
     return is_refused ? open_again(consumer, err) : result;
 }
 
-/* *out_has_more: there may be more to hear. */
+/* *out_has_more: there may be more to read. */
 static status hear_some(struct rabbit_consumer *consumer, bool *out_has_more, struct error *err)
 {
     *out_has_more = false;
@@ -167,14 +166,14 @@ static status hear_some(struct rabbit_consumer *consumer, bool *out_has_more, st
             return error_set(err, STATUS_IO, "a queue was deleted (consumer %s)", input.consumer);
         }
         if (input.kind == RABBIT_DELIVERY) rabbit_bus_deliver(consumer->bus, &input);
-        /* Others, as that the broker is blocked, are the publisher's business. */
+        /* The publisher handles the others, such as RABBIT_BLOCKED. */
     }
     *out_has_more = true;
     return STATUS_OK;
 }
 
-/* Until the round is over. STATUS_OK: the bus is closing, or the other side has broken the round.
- */
+/* Returns when the round is over. STATUS_OK: the bus is closing, or the other side has broken the
+ * round. */
 static status work(struct rabbit_consumer *consumer, struct error *err)
 {
     struct rabbit_bus *bus = consumer->bus;

@@ -1,11 +1,10 @@
-/* rabbit_publisher.c - the thread that publishes: it writes parts of messages and hears confirms.
+/* rabbit_publisher.c - the thread that publishes: it writes parts of messages and reads confirms.
  *
- * It never computes and never waits but in poll(), so that heartbeats go out. Progress is a
- * confirm, a return, or a part that the kernel took; without any for the deadline the connection is
- * given up, and with it everything unconfirmed is published again. A broker that says it is blocked
- * is given ten times as long.
+ * It never computes and waits only in poll(), so that AMQP heartbeats go out. Progress is a
+ * confirm, a return, or a part that the kernel took; without any for the deadline the thread drops
+ * the connection, and publishes all unconfirmed messages again on the next. A broker that reports
+ * an alarm gets ten times as long.
  */
-#include <signal.h>
 #include <string.h>
 
 #include "cluster/bus/rabbit_bus.h"
@@ -22,7 +21,7 @@ enum {
 struct publisher {
     struct rabbit_bus *bus;
     struct rabbit_connection *connection;
-    struct rabbit_message message; /* On its way, if has_message. Its bytes are the outbox's. */
+    struct rabbit_message message; /* Being written, if has_message. The outbox owns its bytes. */
     char queue[RABBIT_QUEUE_NAME_SIZE];
     bool has_message;
     bool is_blocked;
@@ -39,7 +38,7 @@ static status connect_publisher(struct publisher *publisher, const struct rabbit
     TRY(rabbit_open_channel(publisher->connection, PUBLISH_CHANNEL, err));
     TRY(rabbit_open_channel(publisher->connection, DECLARE_CHANNEL, err));
     (void)amqp_confirm_select(rabbit_state(publisher->connection),
-                              PUBLISH_CHANNEL); /* Said by the next line. */
+                              PUBLISH_CHANNEL); /* rabbit_check reports it. */
     TRY(rabbit_check(publisher->connection, "asking for confirms", err));
     TRY(rabbit_queue_declare_all(&publisher->bus->options, publisher->connection, DECLARE_CHANNEL,
                                  err));
@@ -58,7 +57,7 @@ static void tell_settled(struct rabbit_bus *bus, enum bus_event_kind kind, struc
     buf_done(settled);
 }
 
-/* The queues are declared first, so that what is sent again finds them. */
+/* Declares the queues first, so that a message that is sent again finds them. */
 static status hear_return(struct publisher *publisher, uint64_t sequence, struct error *err)
 {
     struct rabbit_bus *bus = publisher->bus;
@@ -69,7 +68,7 @@ static status hear_return(struct publisher *publisher, uint64_t sequence, struct
     }
     struct buf settled = {0};
     pthread_mutex_lock(&bus->lock);
-    (void)outbox_return(bus->outbox, sequence, &settled); /* What is settled says it. */
+    (void)outbox_return(bus->outbox, sequence, &settled); /* `settled` says it. */
     pthread_mutex_unlock(&bus->lock);
     tell_settled(bus, BUS_RETURNED, &settled);
     return STATUS_OK;
@@ -84,8 +83,8 @@ static void set_patient(struct publisher *publisher, bool is_patient)
                        is_patient ? deadline_ms * BLOCKED_FACTOR : deadline_ms);
 }
 
-/* Patience ends with the first confirm after the alarm, not with the alarm: until the broker has
- * read, the kernel counts from when it stopped reading. */
+/* The longer timeout ends with the first confirm after the alarm, not with the alarm: until the
+ * broker has read, TCP_USER_TIMEOUT counts from when it stopped reading. */
 static void hear_blocked(struct publisher *publisher, bool is_blocked)
 {
     if (publisher->is_blocked == is_blocked) return;
@@ -112,8 +111,8 @@ static status hear(struct publisher *publisher, const struct rabbit_input *input
         pthread_mutex_lock(&bus->lock);
         outbox_refuse(bus->outbox, input->number, input->multiple);
         pthread_mutex_unlock(&bus->lock);
-        /* A channel that has found a quorum queue without its leader refuses for ever, although
-         * there is another leader soon: a new channel finds that one. */
+        /* A channel that found a quorum queue without a leader refuses for ever, although a new
+         * leader is elected soon: only a new channel finds that one. */
         return error_set(err, STATUS_IO, "the broker refused a message");
     case RABBIT_RETURN:
         return hear_return(publisher, input->number, err);
@@ -125,7 +124,7 @@ static status hear(struct publisher *publisher, const struct rabbit_input *input
     case RABBIT_DELIVERY:
     case RABBIT_CANCEL:
     default:
-        return error_set(err, STATUS_IO, "the broker sent what nobody asked for");
+        return error_set(err, STATUS_IO, "the broker sent a method that was not expected");
     }
 }
 
@@ -148,7 +147,7 @@ static bool next_message(struct publisher *publisher)
     uint64_t sequence = 0;
     pthread_mutex_lock(&bus->lock);
     bool found = outbox_next(bus->outbox, &next, &sequence);
-    if (outbox_failed(bus->outbox)) (void)raise(SIGKILL); /* As bus_amqp.h says. */
+    if (outbox_failed(bus->outbox)) rabbit_bus_end_process();
     pthread_mutex_unlock(&bus->lock);
     if (!found) return false;
     rabbit_queue_name(&bus->options, &next.to, publisher->queue);
@@ -198,8 +197,8 @@ static status check_progress(struct publisher *publisher, struct error *err)
                      (unsigned long long)limit_ms, publisher->is_blocked ? "; it is blocked" : "");
 }
 
-/* Until the round is over. STATUS_OK: the bus is closing, or the other side has broken the round.
- */
+/* Returns when the round is over. STATUS_OK: the bus is closing, or the other side has broken the
+ * round. */
 static status work(struct publisher *publisher, struct error *err)
 {
     struct rabbit_bus *bus = publisher->bus;

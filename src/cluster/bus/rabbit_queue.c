@@ -1,9 +1,9 @@
-/* rabbit_queue.c - few queues, of fixed names.
+/* rabbit_queue.c - few queues, with fixed names.
  *
- * Neither auto-delete nor exclusive: a node that is away finds what was sent to it meanwhile. An
- * inbox has a single active consumer, so that two processes of one name don't share its messages.
- * Newer brokers drop a message of a quorum queue after twenty deliveries, unless told otherwise: a
- * worker that is killed again and again must not lose what it never answered for.
+ * Neither auto-delete nor exclusive: a node that was down finds the messages sent meanwhile. An
+ * inbox has a single active consumer, so that two processes with one name don't share its messages.
+ * RabbitMQ 4 drops a message of a quorum queue after twenty deliveries unless the queue sets a
+ * delivery limit: a worker that is killed again and again must not lose its input.
  */
 #include "cluster/bus/rabbit_queue.h"
 
@@ -21,7 +21,7 @@ static bool is_quorum(const struct bus_amqp_options *options)
     return options->queues == BUS_AMQP_QUORUM;
 }
 
-/* Says everything that the broker compares when a queue is declared again. */
+/* All arguments that the broker compares when a queue is declared again. */
 static const char *arguments_text(const struct bus_amqp_options *options, enum bus_queue_kind kind)
 {
     if (is_quorum(options)) {
@@ -100,7 +100,7 @@ static amqp_table_t make_arguments(const struct bus_amqp_options *options, enum 
     return (amqp_table_t){count, entries};
 }
 
-/* NULL: it failed, and the connection knows why. */
+/* NULL: it failed, and rabbit_check says why. */
 static const amqp_queue_declare_ok_t *declare(const struct bus_amqp_options *options,
                                               const struct bus_address *address,
                                               struct rabbit_connection *connection,
@@ -114,7 +114,7 @@ static const amqp_queue_declare_ok_t *declare(const struct bus_amqp_options *opt
                               is_quorum(options), 0, 0, arguments);
 }
 
-/* The channel is the broker's to close, and ours to say that we know. */
+/* Whether the broker has closed the channel; confirms that with close-ok. */
 static bool is_channel_closed(struct rabbit_connection *connection, amqp_channel_t channel)
 {
     amqp_rpc_reply_t reply = amqp_get_rpc_reply(rabbit_state(connection));
@@ -158,7 +158,7 @@ status rabbit_queue_declare_all(const struct bus_amqp_options *options,
         char name[RABBIT_QUEUE_NAME_SIZE];
         struct bus_address address = rabbit_queue_address(options, i);
         rabbit_queue_name(options, &address, name);
-        (void)declare(options, &address, connection, channel); /* Said by the next line. */
+        (void)declare(options, &address, connection, channel); /* rabbit_check reports it. */
         status result = rabbit_check(connection, "declaring", err);
         if (result != STATUS_OK) return error_prefix(err, "queue %s", name);
     }

@@ -29,9 +29,8 @@ struct bus_address rabbit_queue_address(const struct bus_amqp_options *options, 
 MUST_USE status rabbit_queue_declare_all(const struct bus_amqp_options *options,
                                          struct rabbit_connection *connection,
                                          amqp_channel_t channel, struct error *err);
-/* Declares them once more, which tells how long they are: struct queue_depth of each is appended.
- * *out_refused: the broker has closed the channel instead, and the connection is as good as before.
- */
+/* Declares them once more, since declare-ok carries the depth: appends a struct queue_depth of
+ * each. *out_refused: the broker has closed the channel instead; the connection is still usable. */
 MUST_USE status rabbit_queue_measure_all(const struct bus_amqp_options *options,
                                          struct rabbit_connection *connection,
                                          amqp_channel_t channel, struct buf *out, bool *out_refused,

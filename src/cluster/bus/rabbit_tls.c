@@ -1,4 +1,4 @@
-/* rabbit_tls.c - files are looked at before librabbitmq gets them: it only says that it failed. */
+/* rabbit_tls.c - checks files before librabbitmq opens them, which only reports a failure. */
 #include "cluster/bus/rabbit_tls.h"
 
 #include <sys/time.h>
@@ -10,8 +10,8 @@
 #include "engine/base/assert.h"
 #include "cluster/store/secret_file.h"
 
-/* Where this system keeps the CAs that it trusts, as libcurl was told when it was built; NULL: it
- * was not. librabbitmq does not know. */
+/* The system's CA bundle, as libcurl was built to use it; NULL: it has none. librabbitmq has no
+ * default. */
 static const char *system_ca(void)
 {
     return curl_version_info(CURLVERSION_NOW)->cainfo;
@@ -23,7 +23,7 @@ static status check_files(const struct rabbit_tls *tls, struct arena *arena, str
     const char *ca = tls->ca != NULL ? tls->ca : system_ca();
     if (ca == NULL) {
         return error_set(err, STATUS_USAGE,
-                         "it is not known whom this system trusts: amqps needs a broker_ca");
+                         "this system has no CA bundle that libcurl knows: amqps needs broker_ca");
     }
     TRY(secret_file_read_certificates(ca, arena, &ignored, err));
     if (tls->certificate == NULL) return STATUS_OK;
@@ -48,7 +48,7 @@ status rabbit_tls_socket(amqp_connection_state_t state, const struct rabbit_tls 
     amqp_ssl_socket_set_verify_peer(socket, 1);
     amqp_ssl_socket_set_verify_hostname(socket, 1);
     if (amqp_ssl_socket_set_ssl_versions(socket, AMQP_TLSv1_2, AMQP_TLSvLATEST) != AMQP_STATUS_OK) {
-        return error_set(err, STATUS_IO, "librabbitmq can't be told to use TLS 1.2 or later");
+        return error_set(err, STATUS_IO, "librabbitmq cannot use TLS 1.2 or later");
     }
     const char *ca = tls->ca != NULL ? tls->ca : system_ca();
     if (ca == NULL || amqp_ssl_socket_set_cacert(socket, ca) != AMQP_STATUS_OK) {
@@ -69,11 +69,11 @@ const char *rabbit_tls_reason(int code)
     case AMQP_STATUS_SSL_PEER_VERIFY_FAILED:
         return "its certificate is not signed by the CA in use, or has expired";
     case AMQP_STATUS_SSL_HOSTNAME_VERIFY_FAILED:
-        return "its certificate is not for that name (an address in numbers is not looked for)";
+        return "its certificate does not name that host (numeric addresses are not compared)";
     case AMQP_STATUS_SSL_CONNECTION_FAILED:
-        return "no TLS session came about: it may speak amqp only, or TLS before 1.2";
+        return "the TLS handshake failed: it may speak amqp only, or TLS before 1.2";
     case AMQP_STATUS_SSL_ERROR:
-        return "the TLS session was broken off: it may want a certificate of ours, or another one";
+        return "the TLS session was aborted: it may require a client certificate, or another one";
     default:
         return NULL;
     }

@@ -1,10 +1,11 @@
-/* rabbit_tls.h - what makes a connection to a broker amqps: its certificate, and perhaps ours.
+/* rabbit_tls.h - TLS for amqps: the broker's certificate, and perhaps the node's.
  *
- * The broker's certificate has to be signed by the CA, and made out for the name in its address:
- * librabbitmq 0.11 looks at names only, and so an address in numbers has to stand there as a name.
+ * The CA must have signed the broker's certificate, which must name the host of the URI.
+ * librabbitmq 0.11 compares DNS names only, so the certificate must list a numeric address as a DNS
+ * name.
  *
  * Threads: any; librabbitmq guards the set-up of OpenSSL by a lock of its own, and OpenSSL 1.1 and
- * later does not mind that libcurl sets it up as well.
+ * later allows that libcurl sets it up as well.
  */
 #ifndef CLUSTER_BUS_RABBIT_TLS_H
 #define CLUSTER_BUS_RABBIT_TLS_H
@@ -18,22 +19,22 @@
 
 /* PEM files. */
 struct rabbit_tls {
-    const char *ca;          /* NULL: those that the system trusts. */
-    const char *certificate; /* Ours, for brokers that ask for one; NULL: none. */
-    const char *key;         /* Its key; nobody but its owner may read it. */
+    const char *ca;          /* NULL: the CAs that the system trusts. */
+    const char *certificate; /* The node's, for brokers that ask for one; NULL: none. */
+    const char *key;         /* Its key, which only its owner may read. */
 };
 
-/* Before the first connection: STATUS_USAGE or STATUS_IO names the file that is of no use. */
+/* Before the first connection: STATUS_USAGE or STATUS_IO names the file that can't be used. */
 MUST_USE status rabbit_tls_check(const struct rabbit_tls *tls, struct error *err);
 
 /* A socket of the connection, not open yet. */
 MUST_USE status rabbit_tls_socket(amqp_connection_state_t state, const struct rabbit_tls *tls,
                                   amqp_socket_t **out, struct error *err);
 
-/* What a code of librabbitmq means when such a socket is opened; NULL: nothing but what it says. */
+/* What to check when such a socket fails with this code of librabbitmq; NULL: no advice. */
 const char *rabbit_tls_reason(int code);
 
-/* Whether a TLS session comes about there, whoever it is. */
+/* Whether a TLS handshake succeeds there, with any certificate. */
 bool rabbit_tls_probe(const char *host, int port, uint32_t timeout_ms);
 
 #endif

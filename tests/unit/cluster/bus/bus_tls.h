@@ -44,7 +44,7 @@ static void who_is_not_known_is_not_talked_to(void **state)
 
     options = world_options(world, "a", &uri);
     options.certificate = options.key = NULL;
-    expect_refusal(world, &options, "certificate of ours");
+    expect_refusal(world, &options, "a client certificate");
     snprintf(other_uri, sizeof other_uri, "amqp://a:b@localhost:%u", world->tls_port);
     options = world_options(world, "a", &other);
     expect_refusal(world, &options, "localhost");
