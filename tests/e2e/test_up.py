@@ -311,7 +311,7 @@ def _(world):
 @test("a node that keeps dying does not end a cluster that was ready")
 def _(world):
     aside = world.data / "w2-aside"
-    before, ended = world.pid("w2"), "w2 ended with code 1; starting it again in "
+    before, ended = world.pid("w2"), "w2 ended with code 1; restarting it in "
     (world.data / "w2").rename(aside)
     (world.data / "w2").write_text("in the way")
     os.kill(before, signal.SIGKILL)

@@ -1,7 +1,7 @@
-/* backoff.h - how long to wait before a process that has ended is started again.
+/* backoff.h - how long to wait before a process that has ended is restarted.
  *
- * Not at all long after an incarnation, longer each time after a short one: 0.2 s, doubling to 5 s.
- * Ten seconds of incarnation are an incarnation.
+ * Exponential: 0.2 s, doubling to 5 s with each short incarnation; one of ten seconds resets it. No
+ * jitter, since the processes of one supervisor do not compete for a common resource.
  */
 #ifndef CLUSTER_SUPERVISE_BACKOFF_H
 #define CLUSTER_SUPERVISE_BACKOFF_H

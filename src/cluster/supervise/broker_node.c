@@ -1,9 +1,9 @@
-/* broker_node.c - the supervisor of a private RabbitMQ, as a node that monitors can watch.
+/* broker_node.c - the supervisor of a private RabbitMQ, as a node that sends heartbeats.
  *
  * RabbitMQ dies with the thread that started it, so all happens on the caller's thread, and killing
- * the supervisor kills the broker. The other way round the supervisor ends when the broker has
- * ended: it is then the monitors' business to start both. Progress is a handshake that went well: a
- * broker that takes no connection any more is hung.
+ * the supervisor kills the broker. When the broker ends, the supervisor ends too, and the monitors
+ * restart both. Progress is a successful AMQP handshake: a broker that accepts no connection is
+ * hung.
  */
 #include <poll.h>
 
@@ -19,8 +19,8 @@ enum {
     LOOK_MS = 100,
     PROBE_PERIOD_MS = 1000,
     PROBE_MS = 1000,
-    PREDECESSOR_MS = 5000, /* One whose supervisor was killed is about to end. */
-    STOP_MS = 8000         /* Less than those who stop us wait. */
+    PREDECESSOR_MS = 5000, /* A broker whose supervisor was killed is about to end. */
+    STOP_MS = 8000         /* Less than `up` and the monitors wait for a node to stop. */
 };
 
 struct broker_node {
@@ -50,7 +50,7 @@ static void wait_for_predecessor(struct broker_node *node, const char *folder)
     while (clock_ms() < deadline_ms && bus_amqp_probe(uri.bytes, PROBE_MS)) {
         on_waiting(node);
         if (atomic_load(&node->cancelled)) return;
-        (void)poll(NULL, 0, LOOK_MS); /* Its end is not told to us. */
+        (void)poll(NULL, 0, LOOK_MS); /* It is no child of ours: its end raises no signal. */
     }
 }
 

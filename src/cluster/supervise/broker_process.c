@@ -1,9 +1,8 @@
 /* broker_process.c - RabbitMQ's own start script, with an environment that keeps it in one folder.
  *
- * The script is told that it runs under systemd: it then becomes the Erlang machine instead of
- * watching over it, so that the process we start is the broker itself. epmd, which maps names of
- * Erlang nodes to ports, would be started by the broker as a daemon and outlive it; we start it
- * first, as a child of ours.
+ * RUNNING_UNDER_SYSTEMD makes the script exec the Erlang VM instead of supervising it, so that our
+ * child is the broker itself. epmd, which maps names of Erlang nodes to ports, would be started by
+ * the broker as a daemon and outlive it; so it is started first, as a child of ours.
  */
 #include "cluster/supervise/broker_process.h"
 
@@ -38,8 +37,8 @@ static const char server_path[] = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 enum {
     DEADLINE_MS = 60000,
     STEP_MS = 50,
-    /* Below the range from which the kernel takes ports for connections: nobody gets one of these
-     * while the broker is starting. */
+    /* Below the kernel's range of ephemeral ports: no outgoing connection takes one of these while
+     * the broker is starting. */
     PORT_FIRST = 20000,
     PORT_COUNT = 12000,
     PORT_TRIES = 200,
@@ -80,7 +79,7 @@ static bool port_is_free(uint16_t port)
                                   .sin_port = htons(port),
                                   .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     bool is_free = bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
-    (void)close(fd); /* It was only asked for. */
+    (void)close(fd); /* It was only a check. */
     return is_free;
 }
 
@@ -121,7 +120,7 @@ static bool has_file(struct broker_process *broker, const char *name)
     return path != NULL && file_exists(path);
 }
 
-/* Only the ports that are not known yet are looked for. */
+/* Keeps the ports that were used before. */
 static status choose_ports(struct broker_process *broker, struct error *err)
 {
     unsigned amqp = 0;
@@ -136,14 +135,14 @@ static status choose_ports(struct broker_process *broker, struct error *err)
     }
     struct random random;
     if (getrandom(&random.state, sizeof random.state, 0) != (ssize_t)sizeof random.state) {
-        return error_set(err, STATUS_IO, "no random bytes from the system: %s", strerror(errno));
+        return error_set(err, STATUS_IO, "cannot get random bytes: %s", strerror(errno));
     }
     if (broker->options.port != 0) amqp = broker->options.port;
     if (amqp == 0) amqp = port_find(&random);
     if (dist == 0) dist = port_find(&random);
     if (epmd == 0) epmd = port_find(&random);
     if (amqp == 0 || dist == 0 || epmd == 0 || amqp == dist || amqp == epmd || dist == epmd) {
-        return error_set(err, STATUS_IO, "found no free ports on 127.0.0.1 for the broker");
+        return error_set(err, STATUS_IO, "no free ports on 127.0.0.1 for the broker");
     }
     broker->ports = (struct ports){(uint16_t)amqp, (uint16_t)dist, (uint16_t)epmd};
     char line[64];
@@ -155,21 +154,21 @@ static status make_secret(char out[SECRET_SIZE], struct error *err)
 {
     uint64_t parts[2];
     if (getrandom(parts, sizeof parts, 0) != (ssize_t)sizeof parts) {
-        return error_set(err, STATUS_IO, "no random bytes from the system: %s", strerror(errno));
+        return error_set(err, STATUS_IO, "cannot get random bytes: %s", strerror(errno));
     }
     snprintf(out, SECRET_SIZE, "%016llx%016llx", (unsigned long long)parts[0],
              (unsigned long long)parts[1]);
     return STATUS_OK;
 }
 
-/* RabbitMQ makes the counters when its data are made, so the password has to last as long. */
+/* RabbitMQ creates the default user with its database, so the password must last as long. */
 static status choose_password(struct broker_process *broker, struct error *err)
 {
     struct text text;
     if (!has_file(broker, "password")) {
         if (has_file(broker, "mnesia")) {
             return error_set(err, STATUS_CORRUPT,
-                             "%s has a broker's data without their password: remove that folder",
+                             "%s has a broker's data without its password: remove that folder",
                              broker->folder);
         }
         TRY(make_secret(broker->password, err));
@@ -199,7 +198,8 @@ static void make_uri(struct broker_process *broker)
              broker->password, host, broker->ports.amqp);
 }
 
-/* What others call it need not be an address of this host: then it is all addresses. */
+/* The name for other hosts need not be an address of this one (NAT, containers), so the broker then
+ * listens on all addresses. */
 static const char *listen_address(const char *host)
 {
     if (strcmp(host, "localhost") == 0) return "127.0.0.1";
@@ -223,13 +223,12 @@ static status write_files(struct broker_process *broker, struct error *err)
         TRY(make_secret(cookie, err));
         TRY(write_small_file(broker, "home/.erlang.cookie", cookie, 0400, err));
     }
-    /* With less space the broker blocks whoever publishes, and otherwise looks well: so no more
-     * than its own default. */
+    /* With less free space the broker blocks publishers, and otherwise looks healthy: so no more
+     * than its own default. Chunks are megabytes, for which its default buffers are small. */
     struct buf settings = {0};
     buf_put_string(&settings, "loopback_users = none\n"
                               "disk_free_limit.absolute = 50MB\n"
                               "log.console = false\n"
-                              /* Chunks are megabytes: its defaults are a piece at a time. */
                               "frame_max = 524288\n"
                               "tcp_listen_options.recbuf = 1048576\n"
                               "tcp_listen_options.sndbuf = 1048576\n");
@@ -329,7 +328,7 @@ static status start_epmd(struct broker_process *broker, struct error *err)
     return start_child(broker, argv, &broker->epmd, err);
 }
 
-/* The end of what it said, on one line. */
+/* The end of its output, on one line. */
 static void last_words(struct broker_process *broker, char out[WORDS_SIZE])
 {
     struct text text = {"", 0};
@@ -370,7 +369,7 @@ static status wait_until_it_answers(struct broker_process *broker, struct error 
                              "the broker did not answer on port %u within %u s; see %s/log. %s",
                              broker->ports.amqp, deadline_ms / 1000, broker->folder, words);
         }
-        (void)poll(NULL, 0, STEP_MS); /* The probe is what waits for something. */
+        (void)poll(NULL, 0, STEP_MS); /* A refused probe returns at once. */
     }
     return STATUS_OK;
 }
@@ -378,10 +377,9 @@ static status wait_until_it_answers(struct broker_process *broker, struct error 
 status broker_process_restart(struct broker_process *broker, struct error *err)
 {
     if (bus_amqp_probe(broker->uri, 1000)) {
-        return error_set(
-            err, STATUS_IO,
-            "a broker answers on %s:%u already; stop it, or use another folder than %s",
-            broker_host(broker), broker->ports.amqp, broker->folder);
+        return error_set(err, STATUS_IO,
+                         "another broker answers on %s:%u; stop it, or use another folder than %s",
+                         broker_host(broker), broker->ports.amqp, broker->folder);
     }
     TRY(start_epmd(broker, err));
     const char *const argv[] = {server_path, NULL};
@@ -397,7 +395,7 @@ static status prepare(struct broker_process *broker, struct error *err)
     if (!broker_process_is_installed()) {
         return error_set(err, STATUS_IO,
                          "RabbitMQ is not installed here (%s is missing): install the Debian "
-                         "package rabbitmq-server, or name a broker that runs elsewhere",
+                         "package rabbitmq-server, or give the URI of another broker",
                          server_path);
     }
     bool was_made;
@@ -408,7 +406,8 @@ static status prepare(struct broker_process *broker, struct error *err)
     }
     broker->folder = arena_copy_string(&broker->arena, text_of(path));
     if (broker->folder == NULL) return error_memory(err);
-    /* What RabbitMQ makes of its configuration has the password, and the mode of any file. */
+    /* RabbitMQ writes the password to generated files with default modes, so the folder is closed.
+     */
     if (chmod(path, S_IRWXU) != 0) {
         return error_set(err, STATUS_IO, "%s: %s", path, strerror(errno));
     }

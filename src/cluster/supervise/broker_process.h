@@ -1,15 +1,14 @@
-/* broker_process.h - a private RabbitMQ under a folder of ours, on loopback or for other hosts too.
+/* broker_process.h - a private RabbitMQ under a folder, on loopback or for other hosts too.
  *
  *     broker_process_start -> (kill -> restart)* -> stop
  *
- * Everything it writes is in the folder: data, logs, configuration, and the ports, so that a broker
- * started again in the same folder is found at the same place; once it answers, `uri` tells where.
- * Its password is made once, and is in the folder too, which is for the same user only. It is a
- * session of its own and, unless wanted otherwise, dies with the thread that started it. It has an
- * epmd of its own, which is not left behind either.
+ * All its files are in the folder: data, logs, configuration, and the ports, so that a broker
+ * restarted in the same folder has the same address; once it answers, the file `uri` has it. The
+ * password is made once and stored in the folder, which only its user may enter. The broker has its
+ * own session and, unless told otherwise, dies with the thread that started it. So does its epmd.
  *
  * Threads: one owner. Failure: STATUS_IO says what is missing, or ends with the broker's last
- * words.
+ * output.
  */
 #ifndef CLUSTER_SUPERVISE_BROKER_PROCESS_H
 #define CLUSTER_SUPERVISE_BROKER_PROCESS_H
@@ -22,13 +21,14 @@
 #include "engine/base/error.h"
 
 struct broker_process_options {
-    const char *folder;   /* Made if it is not there; the one above it must be. */
-    const char *host;     /* Where others find it; NULL: loopback. Beyond it listens everywhere. */
-    uint16_t port;        /* 0: the one used before in this folder, or any that is free. */
-    uint32_t deadline_ms; /* Until it has to answer; 0: 60 s. */
+    const char *folder;   /* Made if it is missing; its parent must exist. */
+    const char *host;     /* For clients on other hosts; then it listens on all addresses. NULL: on
+                             loopback. */
+    uint16_t port;        /* 0: the one used before in this folder, or any free one. */
+    uint32_t deadline_ms; /* Until its first answer; 0: 60 s. */
     const char *settings; /* Further lines of rabbitmq.conf, or NULL. */
-    bool survives_us;     /* Runs on when we end without having stopped it. */
-    const atomic_bool *cancelled; /* Gives up when set; may be NULL. */
+    bool survives_us;     /* Continues if this process ends without stopping it. */
+    const atomic_bool *cancelled; /* The start fails when it is set; may be NULL. */
     void *context;
     void (*waiting)(void *context); /* Called some times a second until it answers; may be NULL. */
 };
@@ -47,14 +47,14 @@ MUST_USE status broker_process_restart(struct broker_process *broker, struct err
 /* 0: it does not run. */
 pid_t broker_process_pid(const struct broker_process *broker);
 const char *broker_process_uri(const struct broker_process *broker);
-/* Whether it takes a connection and speaks AMQP. */
+/* Whether it accepts a connection and speaks AMQP. */
 bool broker_process_answers(struct broker_process *broker, uint32_t timeout_ms);
 /* Whether it has ended by itself. */
 bool broker_process_has_ended(struct broker_process *broker);
 
 /* At once, as a crash would. */
 void broker_process_kill(struct broker_process *broker);
-/* Asks, and insists after the deadline. NULL is fine. */
+/* SIGTERM, and SIGKILL after the deadline. Accepts NULL. */
 void broker_process_stop(struct broker_process *broker, uint32_t deadline_ms);
 
 #endif

@@ -1,6 +1,4 @@
-/* broker_supervisor.c - one thread, one broker. What the owner sees is written under a lock, and
- * read as a copy.
- */
+/* broker_supervisor.c - one thread, one broker; the owner reads a copy of its state. */
 #include "cluster/supervise/broker_supervisor.h"
 
 #include <pthread.h>
@@ -36,7 +34,7 @@ static void state_set(struct broker_supervisor *supervisor, enum broker_state st
     pthread_mutex_unlock(&supervisor->mutex);
 }
 
-/* Up to the time given, or until it is to stop. */
+/* Until the time has passed or the supervisor closes. */
 static void pause_for(struct broker_supervisor *supervisor, uint32_t wait_ms)
 {
     struct timespec until;
@@ -55,12 +53,12 @@ static void pause_for(struct broker_supervisor *supervisor, uint32_t wait_ms)
 static void say(struct broker_supervisor *supervisor, const char *what, uint32_t wait_ms)
 {
     char line[LINE_SIZE];
-    (void)snprintf(line, sizeof line, "broker: %.900s; starting it again in %.1f s", what,
+    (void)snprintf(line, sizeof line, "broker: %.900s; restarting it in %.1f s", what,
                    wait_ms / 1000.0); /* Cut at the limit. */
     supervisor->options.say(supervisor->options.context, line);
 }
 
-/* Until it is to stop. Whether failures are too many is for the owner to say. */
+/* Returns when the supervisor closes. The owner decides how many failures are too many. */
 static void keep(struct broker_supervisor *supervisor, struct broker_process *broker)
 {
     struct backoff backoff = {0};
@@ -75,11 +73,11 @@ static void keep(struct broker_supervisor *supervisor, struct broker_process *br
         pause_for(supervisor, wait_ms);
         if (atomic_load(&supervisor->stop)) return;
         started_ms = clock_ms();
-        broker_process_kill(broker); /* Clears away what is left of it. */
+        broker_process_kill(broker); /* Reaps it and ends its process group. */
         if (broker_process_restart(broker, &err) == STATUS_OK) {
             failures = 0;
             state_set(supervisor, BROKER_STARTED, NULL);
-            supervisor->options.say(supervisor->options.context, "broker: started again");
+            supervisor->options.say(supervisor->options.context, "broker: restarted");
             error_write(&err, STATUS_OK, "it has ended");
         } else if (++failures == FAILURES_MAX) {
             state_set(supervisor, BROKER_FAILED, &err);

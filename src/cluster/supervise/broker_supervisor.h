@@ -1,11 +1,10 @@
-/* broker_supervisor.h - keeps a private broker alive.
+/* broker_supervisor.h - starts and restarts a private broker.
  *
  *     broker_supervisor_open -> broker_supervisor_state* -> broker_supervisor_close
  *
- * Starting a broker takes seconds, and nobody may wait for that who has other processes to look
- * after. So the broker has a thread of its own, which starts it, looks after it, and starts it
- * again on the same ports when it has ended; and since a broker dies with its thread, it never
- * outlives this process.
+ * Starting a broker takes seconds, and the owner has other processes to supervise. So the broker
+ * has its own thread, which starts it and restarts it on the same ports when it has ended; and
+ * since a broker dies with its thread, it never outlives this process.
  *
  * Threads: one owner; `say` is called from the supervisor's thread.
  */
@@ -20,14 +19,14 @@ struct broker_supervisor;
 
 enum broker_state {
     BROKER_STARTING, /* For the first time. */
-    BROKER_STARTED,  /* It has answered; since then it may have ended and be on its way back. */
-    BROKER_FAILED    /* It can't be started; once it has answered: it failed several times on end,
-                        and is tried for further. */
+    BROKER_STARTED,  /* It has answered; it may be restarting now. */
+    BROKER_FAILED    /* It can't be started. If it had answered before: it failed several times in a
+                        row, and the supervisor keeps trying. */
 };
 
 struct broker_supervisor_options {
-    const char *folder;   /* The one above it is there. */
-    uint32_t deadline_ms; /* Until it has to answer, whenever it is started. */
+    const char *folder;   /* Its parent exists. */
+    uint32_t deadline_ms; /* Of each start, until its first answer. */
     void *context;
     void (*say)(void *context, const char *line);
 };

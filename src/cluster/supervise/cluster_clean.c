@@ -1,6 +1,6 @@
-/* cluster_clean.c - all locks are looked at before anything is removed. The folder of the cluster
- * stays locked meanwhile, so that nobody starts one; a single node that is started just then loses
- * no more than a crash would have cost it.
+/* cluster_clean.c - checks all locks before it removes anything. It holds the lock of data_dir
+ * meanwhile, so that no `up` starts; a single node that is started in between loses no more than in
+ * a crash.
  */
 #include "cluster/supervise/cluster_clean.h"
 
@@ -36,7 +36,7 @@ static status list_nodes(struct clean *clean, struct error *err)
     return STATUS_OK;
 }
 
-/* Of all kinds: a monitor that is left would start what was just cleaned. */
+/* All roles: a monitor that still runs would restart the nodes. */
 static status check_stopped(struct clean *clean, struct error *err)
 {
     const struct cluster_config *config = clean->options.config;
@@ -56,7 +56,8 @@ static status check_stopped(struct clean *clean, struct error *err)
                              name, (long)pid);
         case FOLDER_UNKNOWN:
             return error_set(err, STATUS_USAGE,
-                             "it can't be told whether node %s still runs: %s/lock is not free",
+                             "node %s may still run: %s/lock is held by an unknown process; stop "
+                             "it first",
                              name, folder);
         }
     }
@@ -127,9 +128,9 @@ status cluster_clean(const struct clean_options *options, struct error *err)
     pid_t pid = 0;
     if (folder_lock_holder(data_dir, &pid)) {
         return error_set(err, STATUS_USAGE,
-                         "the cluster still runs: `up` is process %ld, stop it first", (long)pid);
+                         "the cluster still runs: `up` is process %ld; stop it first", (long)pid);
     }
-    /* Without the folder there are only queues, if anything. */
+    /* Without the folder there may still be queues. */
     if (file_is_folder(data_dir)) TRY(folder_lock_open(data_dir, 0, &lock, err));
     status result = run(&clean, err);
     folder_lock_close(lock);

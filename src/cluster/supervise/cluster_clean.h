@@ -1,5 +1,5 @@
-/* cluster_clean.h - removes what a stopped cluster has left behind: jobs of nodes, the private
- * broker's folder, queues of a broker that is somebody else's. Logs stay.
+/* cluster_clean.h - removes the files and queues of a stopped cluster: jobs of nodes, the folder of
+ * the private broker, queues on a shared broker. Logs stay.
  */
 #ifndef CLUSTER_SUPERVISE_CLUSTER_CLEAN_H
 #define CLUSTER_SUPERVISE_CLUSTER_CLEAN_H
@@ -9,10 +9,10 @@
 
 struct clean_options {
     const struct cluster_config *config;
-    const char *broker; /* One whose queues are to go, instead of the configuration's; or NULL. */
+    const char *broker; /* Whose queues to delete, instead of the cluster file's; or NULL. */
 };
 
-/* STATUS_USAGE: some node still runs, and nothing was removed. */
+/* STATUS_USAGE: a node still runs, and nothing was removed. */
 MUST_USE status cluster_clean(const struct clean_options *options, struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* driver.c - finds the node and the kind of driver, and keeps the list of children. */
+/* driver.c - dispatches to the kind of driver, and keeps the list of children. */
 #include "cluster/supervise/driver.h"
 
 #include "engine/base/memory.h"

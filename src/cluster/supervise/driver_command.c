@@ -1,7 +1,7 @@
 /* driver_command.c - command lines of the cluster file, run by the shell.
  *
- * The names of a node and of its host are all that is put into a line, and can't mean anything to a
- * shell: names are letters, digits, points, dashes and underscores, hosts also have colons.
+ * Only the names of a node and of its host are inserted, without quotes: names are letters, digits,
+ * points, dashes and underscores, hosts also have colons, none of which is special to a shell.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static const char *template_of(const struct driver_call *call)
     }
 }
 
-/* Neither a word of the shell nor an option of a command. */
+/* Without characters that are special to a shell, and no option of a command. */
 static bool is_harmless_host(const char *host)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -70,7 +70,7 @@ static const char *fill_in(const struct driver_call *call, const char *template)
     return copy;
 }
 
-/* The last bytes of what a command says on stderr, as one line. */
+/* The end of a command's standard error, as one line. */
 struct last_words {
     char bytes[WORDS_SIZE];
     size_t size;
@@ -119,7 +119,7 @@ static status wait_for_end(const struct driver_call *call, struct spawn *process
         spawn_wait((struct spawn *const[]){process}, 1, LOOK_MS);
         listen_to(process, &words);
     }
-    /* What it left running may still have the pipe: its end is not waited for. */
+    /* Processes that it left running may still hold the pipe, so its end is not awaited. */
     listen_to(process, &words);
     if (process->end.code == 0) return STATUS_OK;
     char how[SPAWN_END_SIZE];

@@ -1,5 +1,5 @@
-/* driver_docker.c - nodes as containers, which somebody has made (`millrace compose`): here they
- * are only started, killed, paused. Engine API 1.24 and later.
+/* driver_docker.c - nodes as containers that exist already, for example by `millrace compose`: they
+ * are only started, killed and paused here. Docker Engine API 1.24 and later.
  */
 #include <stdalign.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static const struct json_member answer_members[] = {
 static const struct json_schema answer_schema = {JSON_SCHEMA(struct docker_answer, answer_members),
                                                  .is_open = true};
 
-/* What the engine says; if that can't be read, what it sent. */
+/* The engine's message; if the body is not the expected JSON, the body. */
 static struct text message_of(const struct buf *body, struct arena *arena)
 {
     struct text json = {(const char *)body->bytes, (uint32_t)body->size};
@@ -52,7 +52,7 @@ static status judge(const struct driver_call *call, uint32_t code, const struct 
     if (code == HTTP_CONFLICT && may_be_down) return STATUS_OK; /* It does not run. */
     struct text message = message_of(body, call->arena);
     int size = message.size < ERROR_TEXT_SIZE / 2 ? (int)message.size : ERROR_TEXT_SIZE / 2;
-    return error_set(err, STATUS_IO, "container %s-%s: the engine answers %u: %.*s", config->name,
+    return error_set(err, STATUS_IO, "container %s-%s: Docker answers %u: %.*s", config->name,
                      call->node->name, code, size, message.bytes);
 }
 

@@ -1,6 +1,6 @@
-/* driver_parts.h - what the kinds of driver share; for driver*.c only.
+/* driver_parts.h - state that the kinds of driver share; for driver*.c only.
  *
- * Each kind is one function that does one thing to one node.
+ * Each kind is one function that applies one action to one node.
  */
 #ifndef CLUSTER_SUPERVISE_DRIVER_PARTS_H
 #define CLUSTER_SUPERVISE_DRIVER_PARTS_H
@@ -12,7 +12,7 @@
 #include "cluster/config/cluster_nodes.h"
 #include "cluster/supervise/driver.h"
 
-/* A node that was started here, until its end was collected. */
+/* A node that was started here, until it is reaped. */
 struct driver_child {
     struct driver_child *next;
     struct spawn process;
@@ -23,7 +23,7 @@ struct driver {
     struct driver_options options;
     struct arena arena; /* Filled by driver_open; only read later. */
     struct cluster_nodes nodes;
-    const char *const *environment; /* Of nodes that are started again. */
+    const char *const *environment; /* Of restarted nodes; NULL: ours. */
 
     pthread_mutex_t mutex; /* Guards the list. */
     struct driver_child *children;
@@ -40,7 +40,7 @@ MUST_USE status driver_process_do(const struct driver_call *call, struct error *
 MUST_USE status driver_docker_do(const struct driver_call *call, struct error *err);
 MUST_USE status driver_command_do(const struct driver_call *call, struct error *err);
 
-/* Whether a start belongs to a node that lived before decides about its crash points. */
+/* Of the node to start; NULL: ours. A restarted node loses its crash points. */
 const char *const *driver_environment(const struct driver *driver);
 
 #endif

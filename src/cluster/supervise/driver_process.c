@@ -1,8 +1,8 @@
 /* driver_process.c - nodes as processes of this host.
  *
- * A node that was started has to take the lock of its folder: that is the sign that it is the one,
- * and it is how any other monitor finds it, whoever started it. A node is a session of its own and
- * does not die with us. Nodes of other hosts are not started here under their names.
+ * A started node must take the lock of its folder: the lock proves which process is the node, and
+ * any monitor finds it there, whichever monitor started it. A node has its own session and does not
+ * die with its starter. Nodes of other hosts are not started here.
  */
 #include <poll.h>
 #include <signal.h>
@@ -93,7 +93,8 @@ static status wait_for_lock(const struct driver_call *call, const char *folder,
     }
 }
 
-/* The broker listens on loopback, or on all addresses: its host is what others call it. */
+/* Except the broker, which listens on loopback or on all addresses: its host is a name for others.
+ */
 static status check_host(const struct driver_call *call, struct error *err)
 {
     const struct cluster_node *node = call->node;
@@ -101,8 +102,8 @@ static status check_host(const struct driver_call *call, struct error *err)
     if (node->role == NODE_BROKER) return STATUS_OK;
     if (address_check(node->host, 0, &problem) == STATUS_OK) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "%s can't be started here: %.1000s; give [monitors] a driver = command that "
-                     "reaches other hosts",
+                     "%s can't be started here: %.1000s; set [monitors] driver = command to start "
+                     "nodes of other hosts",
                      node->name, problem.text);
 }
 
@@ -121,7 +122,7 @@ static status start(const struct driver_call *call, const char *folder, struct e
     if (result == STATUS_OK) {
         result = wait_for_lock(call, folder, &child->process, err);
         if (result == STATUS_OK || !child->process.ended) {
-            keep_child(call, child); /* One that can't even be killed is collected later. */
+            keep_child(call, child); /* One that can't even be killed is reaped later. */
             return result;
         }
         spawn_close(&child->process);
@@ -142,7 +143,7 @@ static status signal_holder(const struct driver_call *call, const char *folder, 
     return error_set(err, STATUS_IO, "%s does not run on this host", call->node->name);
 }
 
-/* Returns when the folder is free, or another's. */
+/* Returns when the folder is free, or held by another process. */
 static status end_holder(const struct driver_call *call, const char *folder, struct error *err)
 {
     uint32_t wait_ms = limit_ms(call, KILL_MS);
@@ -181,8 +182,9 @@ status driver_process_do(const struct driver_call *call, struct error *err)
         break;
     }
     enum folder_state state;
-    struct error ignored; /* It may have ended of the first. */
+    struct error ignored; /* SIGTERM may have ended it already. */
     TRY(signal_holder(call, folder, SIGTERM, err));
-    (void)!folder_lock_signal(folder, SIGCONT, &state, &ignored); /* A stopped one hears nothing. */
+    /* A process that is stopped handles SIGTERM only after SIGCONT. */
+    (void)!folder_lock_signal(folder, SIGCONT, &state, &ignored);
     return STATUS_OK;
 }

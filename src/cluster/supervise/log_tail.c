@@ -1,4 +1,4 @@
-/* log_tail.c - reads no more of the file than is shown. */
+/* log_tail.c - reads only the last bytes of the file. */
 #include "cluster/supervise/log_tail.h"
 
 #include <limits.h>

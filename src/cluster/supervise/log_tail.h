@@ -1,4 +1,4 @@
-/* log_tail.h - the end of a node's log, for messages about a node that could not live. */
+/* log_tail.h - the end of a node's log, for messages about a node that ended at its start. */
 #ifndef CLUSTER_SUPERVISE_LOG_TAIL_H
 #define CLUSTER_SUPERVISE_LOG_TAIL_H
 
@@ -7,8 +7,8 @@
 /* "\nFOLDER/log ends with\n" and its last lines, without the last line's end; empty: there is no
  * log. Cut at the size. */
 void log_tail(const char *folder, char *out, size_t size);
-/* Why the node that wrote this log failed last: the reason of its last event=failed, on one line;
- * empty: none is near the end. Cut at the size. */
+/* The reason of the node's last event=failed, on one line; empty: none is near the end. Cut at the
+ * size. */
 void log_reason(const char *folder, char *out, size_t size);
 
 #endif

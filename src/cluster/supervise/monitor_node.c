@@ -1,9 +1,8 @@
-/* monitor_node.c - three kinds of thread meet at one mailbox: the receiver, which checks seals;
- * those that wait for a driver, one for each thing it is asked to do; and the owner, who steps the
- * role.
+/* monitor_node.c - three kinds of thread meet at one mailbox: the receiver, which checks seals; one
+ * thread for each call of the driver; and the owner, which steps the role.
  *
- * Strangers may send what they like as fast as they like: what has no right seal never gets beyond
- * the receiver, and what has one waits in a mailbox of bounded length.
+ * An unknown sender may flood the socket: a datagram without a valid seal never passes the
+ * receiver, and the number of datagrams in the mailbox is bounded.
  */
 #include "cluster/supervise/monitor_node.h"
 
@@ -32,19 +31,19 @@ enum {
     RECEIVE_MS = 200,
     WAITING_MAX = 10000,
     SWEEP_MS = 100,
-    TELL_MS = 10000, /* Between two lines about what was refused. */
-    STOP_MS = 5000,  /* For what the driver is at when we are to stop. */
+    TELL_MS = 10000, /* Between two log lines about refused datagrams. */
+    STOP_MS = 5000,  /* For calls of the driver that are running when the monitor stops. */
     NAP_MS = 10
 };
 
 _Static_assert((int)MONITOR_ADDRESS_BYTES == (int)SOCKET_ADDRESS_BYTES, "they are the same");
 
-/* What waits in the mailbox: something heard, or a drive that is done. */
+/* In the mailbox: a datagram, or the result of a drive. */
 struct monitor_input {
     struct datagram *datagram; /* Owned; NULL: a drive. */
     struct monitor_address source;
     uint32_t node;
-    struct error *error; /* Owned; NULL: it went well. */
+    struct error *error; /* Owned; NULL: it succeeded. */
 };
 
 struct monitor_process {
@@ -54,11 +53,11 @@ struct monitor_process {
     struct cluster_nodes nodes;
     struct monitor *monitor;
     struct monitor_effects effects;
-    struct peer_addresses *peers; /* Where monitors are, */
-    uint32_t *peer_numbers;       /* by node. */
+    struct peer_addresses *peers; /* Of monitors, */
+    uint32_t *peer_numbers;       /* by index of the node. */
     struct driver *driver;
     struct datagram_socket *socket;
-    struct buf out;        /* What is being sent. */
+    struct buf out;        /* The datagram to send. */
     struct mailbox *notes; /* Of struct monitor_input. */
     pthread_t receiver;
     bool has_receiver;
@@ -73,7 +72,7 @@ struct monitor_process {
     bool exited;
 };
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
 static void take_datagram(struct monitor_process *process, struct text bytes,
                           const struct socket_address *from)
@@ -99,7 +98,7 @@ static void take_datagram(struct monitor_process *process, struct text bytes,
 static void *receiver_run(void *argument)
 {
     struct monitor_process *process = argument;
-    char bytes[DATAGRAM_BYTES_MAX + 1]; /* One that is too long is not cut to a right one. */
+    char bytes[DATAGRAM_BYTES_MAX + 1]; /* One more, so that a longer datagram is noticed. */
     struct socket_address from;
     while (!atomic_load(&process->closing)) {
         size_t size =
@@ -129,7 +128,7 @@ static void drive_done(struct monitor_process *process, uint32_t node, const str
     struct monitor_input note = {.node = node};
     if (problem != NULL) {
         note.error = memory_alloc(NULL, sizeof *note.error);
-        ASSERT(note.error != NULL); /* Else the process ends, as if killed. */
+        ASSERT(note.error != NULL); /* Otherwise the process ends, as if killed. */
         *note.error = *problem;
     }
     mailbox_post(process->notes, &note);
@@ -190,7 +189,7 @@ static void carry_send(struct monitor_process *process, const struct monitor_eff
 {
     datagram_encode(&effect->datagram, &process->key, &process->out);
     if (process->out.failed) return; /* Lost, as any datagram may be. */
-    /* What can't be sent is sent again by whoever needs it. */
+    /* A lost datagram is sent again by the protocol. */
     (void)datagram_socket_send(process->socket, to, process->out.bytes, process->out.size);
 }
 
@@ -311,7 +310,7 @@ static status run(struct monitor_process *process, struct error *err)
     return STATUS_OK;
 }
 
-/* ---- its incarnation ---- */
+/* ---- opening and closing ---- */
 
 static status make_role(struct monitor_process *process, struct error *err)
 {
@@ -354,8 +353,8 @@ static void on_ended(void *context, const char *node, const struct spawn_end *en
     struct error problem;
     spawn_end_tell(*end, how);
     node_log_say(process->core.log, SAY_INFO, "event=child-ended target=%s how=\"%s\"", node, how);
-    /* One that was killed, or told to end, says nothing about the next; nor does it if there is
-     * one already. */
+    /* A node that was killed or told to stop says nothing about its next incarnation, nor does one
+     * that already has a successor. */
     bool is_failure = end->code != 0 && end->signal != SIGKILL;
     const struct cluster_node *found = cluster_nodes_find(&process->nodes, node);
     struct arena arena = {0};
@@ -412,13 +411,13 @@ static status start(struct monitor_process *process, struct error *err)
     return STATUS_OK;
 }
 
-/* Whether nobody is in the driver any more. */
+/* Whether all calls of the driver have returned. */
 static bool wait_for_drives(struct monitor_process *process)
 {
     uint64_t deadline_ms = clock_ms() + node_core_deadline(&process->core, STOP_MS);
     while (atomic_load(&process->drive_count) > 0) {
         if (clock_ms() >= deadline_ms) return false;
-        (void)poll(NULL, 0, NAP_MS); /* They are detached, so that they can be left behind. */
+        (void)poll(NULL, 0, NAP_MS); /* Detached threads, which can be left behind. */
     }
     return true;
 }
@@ -436,7 +435,7 @@ static status finish(struct monitor_process *process, status result)
     monitor_effects_done(&process->effects);
     buf_done(&process->out);
     result = node_core_close(&process->core, result);
-    if (!is_alone) return result; /* The process is about to end, and they with it. */
+    if (!is_alone) return result; /* The process is about to end, and those threads with it. */
     while (process->notes != NULL && mailbox_take(process->notes, 0, &note)) {
         note_done(process, &note);
     }

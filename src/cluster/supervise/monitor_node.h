@@ -1,10 +1,10 @@
-/* monitor_node.h - carries out what cluster/role/monitor/monitor.c decides: UDP on one side,
- * drivers on the other.
+/* monitor_node.h - carries out the decisions of role/monitor: UDP on one side, drivers on the
+ * other.
  *
- * Each thing the driver is asked to do has a thread of its own, so that one that hangs delays
- * neither what is heard nor other restarts. broker_node runs the private broker as a node: it
- * starts RabbitMQ, asks it for an AMQP handshake again and again (which is its progress),
- * heartbeats, and ends when RabbitMQ does.
+ * Each call of the driver has its own thread, so that one that hangs delays neither received
+ * datagrams nor other restarts. broker_node runs the private broker as a node: it starts RabbitMQ,
+ * probes it with AMQP handshakes (which are its progress), sends heartbeats, and ends when RabbitMQ
+ * does.
  */
 #ifndef CLUSTER_SUPERVISE_MONITOR_NODE_H
 #define CLUSTER_SUPERVISE_MONITOR_NODE_H

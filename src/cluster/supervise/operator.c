@@ -1,11 +1,11 @@
-/* operator.c - asks all monitors again and again until one has said enough, or time is up.
+/* operator.c - asks all monitors periodically until one has answered completely, or the deadline.
  *
- * Our name has a random number in it and is used by this process alone, so whatever is addressed to
- * it is an answer to us: it needs no challenge of ours. Monitors challenge us as they do everybody;
- * then we ask again with the number they gave.
+ * The operator's name contains a random number and belongs to this process alone, so a datagram
+ * with that receiver is an answer to it, and needs no challenge. Monitors challenge the operator as
+ * any sender; it then asks again with the given number.
  *
- * A view comes in several datagrams, any of which may be lost or be asked for twice. They are
- * gathered per monitor, by the names of the nodes, until there are as many as the monitor says.
+ * A view consists of several datagrams, any of which may be lost or duplicated. They are collected
+ * per monitor, by the names of the nodes, until there are as many nodes as the monitor announces.
  */
 #include "cluster/supervise/operator.h"
 
@@ -24,13 +24,13 @@
 
 enum {
     ASK_PERIOD_MS = 150,    /* More than LINK_CHALLENGE_PAUSE_MS. */
-    LEADER_GRACE_MS = 1000, /* So long a leader is waited for when another has answered. */
+    LEADER_GRACE_MS = 1000, /* How long to wait for the leader once another monitor has answered. */
     KILLED_WAIT_MS = 300,
     NODES_MAX = 512,
-    OLD_MAX = 10000 /* Somebody may send faster than we can throw away. */
+    OLD_MAX = 10000 /* A flood of datagrams must not keep us here. */
 };
 
-/* One monitor, and what it has said since we began to ask. */
+/* One monitor, and its answers to the current question. */
 struct operator_monitor {
     char name[DATAGRAM_NAME_SIZE];
     struct replay_sender sender;
@@ -55,10 +55,10 @@ struct operator_link {
     uint32_t monitor_count;
 };
 
-/* What all monitors are asked, again and again. */
+/* A question to all monitors, repeated every ASK_PERIOD_MS. */
 struct question {
-    const struct ask *ask; /* Before the view is asked for; NULL: nothing. */
-    bool is_repeated;      /* Else it is only said again to who challenges us. */
+    const struct ask *ask; /* Sent before the request for the view; NULL: nothing. */
+    bool is_repeated;      /* Otherwise `ask` is sent again only after a challenge. */
     uint64_t begin_ms;
     uint64_t deadline_ms;
     uint64_t next_ask_ms;
@@ -81,7 +81,7 @@ static void send_ask(struct operator_link *link, uint32_t index, const struct as
                                link->bytes.size); /* The same. */
 }
 
-/* A view that comes after `ask` shows what has become of it. */
+/* The view that follows `ask` shows its effect. */
 static void send_question(struct operator_link *link, uint32_t index, const struct ask *ask)
 {
     const struct ask view = {.kind = ASK_VIEW};
@@ -89,7 +89,7 @@ static void send_question(struct operator_link *link, uint32_t index, const stru
     send_ask(link, index, &view);
 }
 
-/* What is left of an earlier question would be taken for an answer to this one. */
+/* Late answers to an earlier question would be taken for answers to this one. */
 static void throw_away_old(struct operator_link *link)
 {
     char bytes[DATAGRAM_BYTES_MAX];
@@ -139,7 +139,7 @@ static void hear_view(struct operator_monitor *monitor, const struct view *view)
     if (view->node_total > NODES_MAX) return; /* No cluster file has as many. */
     if (view->node_total != monitor->node_total || term_compare(view->term, monitor->term) != 0 ||
         strcmp(view->leader, monitor->leader) != 0) {
-        monitor->node_count = 0; /* It has changed its mind since. */
+        monitor->node_count = 0; /* Another view than the parts before. */
     }
     monitor->has_answered = true;
     monitor->term = view->term;
@@ -174,7 +174,7 @@ static void hear(struct operator_link *link, const struct question *question,
 /* False: time is up. */
 static bool question_wait(struct operator_link *link, struct question *question)
 {
-    char bytes[DATAGRAM_BYTES_MAX + 1]; /* So that what is too long is seen to be. */
+    char bytes[DATAGRAM_BYTES_MAX + 1]; /* One more, so that a longer datagram is noticed. */
     struct socket_address from;
     struct datagram datagram;
     struct error err;
@@ -192,14 +192,14 @@ static bool question_wait(struct operator_link *link, struct question *question)
     return true;
 }
 
-/* ---- what was said ---- */
+/* ---- evaluating answers ---- */
 
 static bool is_complete(const struct operator_monitor *monitor)
 {
     return monitor->node_total > 0 && monitor->node_count == monitor->node_total;
 }
 
-/* The one that says so of itself, in the highest term; it may not have said all yet. */
+/* The monitor that claims to lead in the highest term; its view may be incomplete. */
 static const struct operator_monitor *find_leader(const struct operator_link *link)
 {
     const struct operator_monitor *leader = NULL;
@@ -212,7 +212,7 @@ static const struct operator_monitor *find_leader(const struct operator_link *li
     return leader;
 }
 
-/* Of all that have said everything, the one that knows of the highest term. */
+/* Of the monitors with complete views, the one that knows the highest term. */
 static const struct operator_monitor *find_any(const struct operator_link *link)
 {
     const struct operator_monitor *best = NULL;
@@ -297,7 +297,7 @@ static status ask_stop(struct operator_link *link, const struct ask *ask, uint32
                      health_names[node->state], timeout_ms);
 }
 
-/* Said once to each; whoever then answers with a view has heard it. */
+/* Sent once to each monitor; one that answers with a view has received it. */
 static status ask_killed(struct operator_link *link, const struct ask *ask, uint32_t timeout_ms,
                          struct error *err)
 {
@@ -343,11 +343,10 @@ static status open_parts(struct operator_link *link, const struct cluster_config
 {
     uint64_t number;
     if (config->monitor_count == 0) {
-        return error_set(err, STATUS_USAGE, "%.500s has no monitors that could be asked",
-                         config->path);
+        return error_set(err, STATUS_USAGE, "%.500s has no [monitors] to ask", config->path);
     }
     if (sodium_init() < 0) {
-        return error_set(err, STATUS_IO, "this system gives no random numbers");
+        return error_set(err, STATUS_IO, "cannot get random bytes");
     }
     randombytes_buf(&number, sizeof number);
     (void)snprintf(link->name, sizeof link->name, "operator-%ld-%016llx", (long)getpid(),

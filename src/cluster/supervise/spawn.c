@@ -1,9 +1,8 @@
 /* spawn.c - fork and exec.
  *
- * posix_spawn can't tie a child's incarnation to ours, so it is the older pair. Between fork and
- * exec only async-signal-safe calls are made, as other threads of ours may have held any lock. A
- * child that fails says so through a pipe that exec closes: an empty pipe means that the program
- * runs.
+ * Not posix_spawn, which has no PR_SET_PDEATHSIG. Between fork and exec only async-signal-safe
+ * functions are called, since another thread may have held any lock at the fork. A child that fails
+ * writes errno to a close-on-exec pipe: an empty pipe means that the program runs.
  */
 #include "cluster/supervise/spawn.h"
 
@@ -100,8 +99,8 @@ static status spawn_fail(struct error *err, const char *what, int number)
                      strerror_r(number, reason, sizeof reason));
 }
 
-/* Descriptors up to 2 would be overwritten in the child before they are used: none of ours may be
- * one, which can happen when our own input or output is closed. */
+/* The child overwrites descriptors up to 2 before it uses the others, so none of these may be one,
+ * which happens when this process was started with a closed input or output. */
 static int move_up(int fd)
 {
     if (fd < 0 || fd > STDERR_FILENO) return fd;
@@ -122,7 +121,7 @@ static status make_pipe(int *out_read, int *out_write, const char *what, struct 
     return STATUS_OK;
 }
 
-/* `out_fd` is for the child, `out_ours` the other end of a pipe. */
+/* `out_fd` is for the child, `out_ours` is our end of the pipe. */
 static status open_output(struct spawn_output output, const char *what, int *out_fd, int *out_ours,
                           struct error *err)
 {
@@ -142,7 +141,7 @@ static status open_output(struct spawn_output output, const char *what, int *out
     return STATUS_OK;
 }
 
-/* 0: the program runs. Otherwise why it does not. */
+/* 0: the program runs; otherwise errno of the child. */
 static int read_report(int fd)
 {
     int number = 0;
@@ -196,7 +195,7 @@ status spawn_start(struct spawn *child, struct spawn_options options, struct err
     return result;
 }
 
-/* Whether it has ended, though not yet gone: its number stays taken. */
+/* Whether it has ended; it stays a zombie, so that its pid is not reused. */
 static bool has_ended(const struct spawn *child)
 {
     siginfo_t info = {.si_pid = 0};
@@ -217,8 +216,7 @@ bool spawn_poll(struct spawn *child)
         pid = waitpid(child->pid, &word, 0);
     } while (pid < 0 && errno == EINTR);
     child->ended = true;
-    /* Somebody else took its end (SIGCHLD is ignored): then all that is known is that it has one.
-     */
+    /* It was reaped elsewhere (SIGCHLD is ignored): its exit code is unknown. */
     child->end = (struct spawn_end){.code = -1};
     if (pid == child->pid && WIFEXITED(word)) child->end.code = WEXITSTATUS(word);
     if (pid == child->pid && WIFSIGNALED(word)) child->end.signal = WTERMSIG(word);
@@ -228,7 +226,7 @@ bool spawn_poll(struct spawn *child)
 void spawn_signal(struct spawn *child, int number)
 {
     if (spawn_poll(child)) return;
-    (void)kill(-child->pid, number); /* It is there: we have not waited for it yet. */
+    (void)kill(-child->pid, number); /* Its pid is valid, since it was not reaped. */
 }
 
 static bool wait_for_end(const struct spawn *child, uint32_t deadline_ms)
@@ -236,7 +234,7 @@ static bool wait_for_end(const struct spawn *child, uint32_t deadline_ms)
     double deadline = clock_seconds() + deadline_ms / 1000.0;
     while (!has_ended(child)) {
         if (clock_seconds() >= deadline) return false;
-        (void)poll(NULL, 0, NAP_MS); /* An end can't be waited for with a deadline. */
+        (void)poll(NULL, 0, NAP_MS); /* waitpid has no timeout. */
     }
     return true;
 }
@@ -246,13 +244,13 @@ void spawn_stop(struct spawn *child, uint32_t deadline_ms)
     if (child->pid == 0 || child->ended) return;
     if (!has_ended(child)) {
         (void)kill(-child->pid, SIGTERM); /* See spawn_signal. */
-        (void)kill(-child->pid, SIGCONT); /* A stopped process hears nothing else. */
+        (void)kill(-child->pid, SIGCONT); /* A stopped process handles SIGTERM only then. */
         (void)wait_for_end(child, deadline_ms);
     }
-    /* As long as the child is not waited for, its group's number can't be another's. */
+    /* Until the child is reaped, no other group can have its number. */
     (void)kill(-child->pid, SIGKILL);
-    (void)wait_for_end(child, KILL_WAIT_MS); /* One that hangs in the kernel is left to it. */
-    (void)spawn_poll(child);                 /* Its `ended` is what counts. */
+    (void)wait_for_end(child, KILL_WAIT_MS); /* A process that hangs in the kernel is left alone. */
+    (void)spawn_poll(child);                 /* Sets `ended`. */
 }
 
 size_t spawn_read(int fd, char *out, size_t size)
@@ -279,10 +277,10 @@ void spawn_wait(struct spawn *const *children, uint32_t count, uint32_t timeout_
             pipes[used++] = (struct pollfd){.fd = *ends[j], .events = POLLIN};
         }
     }
-    /* Whatever woke it, the caller looks at all. */
+    /* The caller polls all children in any case. */
     if (poll(pipes, used, (int)timeout_ms) <= 0) return;
     for (nfds_t i = 0; i < used; i++) {
-        /* Nothing is left in it, and nobody can write any more: it would wake us for ever. */
+        /* Empty and without writers: it would end every poll at once. */
         bool is_over = (pipes[i].revents & POLLIN) == 0 && pipes[i].revents != 0;
         if (is_over) close_fd(owners[i]);
     }

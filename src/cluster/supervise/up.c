@@ -1,5 +1,5 @@
-/* up.c - a loop that looks at every child some times a second. What children say on stderr comes
- * through pipes: it is passed on, and it is how they tell that they are ready.
+/* up.c - a loop that polls every child a few times a second. Their standard error comes through
+ * pipes: lines are passed on, and a line reports that a node is ready.
  */
 #include "cluster/supervise/up.h"
 
@@ -46,11 +46,11 @@ struct up_child {
     char *url; /* Of a gateway; NULL: a worker. */
     struct spawn process;
     bool runs;
-    bool is_ready; /* It has said so; a gateway has also answered. */
+    bool is_ready; /* It has reported so; a gateway has also answered. */
     uint64_t start_ms;
     struct backoff backoff;
-    uint32_t short_runs;  /* One after the other. */
-    char line[LINE_SIZE]; /* What it is about to say. */
+    uint32_t short_runs;  /* In a row. */
+    char line[LINE_SIZE]; /* Of its standard error, not complete yet. */
     size_t line_size;
 };
 
@@ -58,15 +58,15 @@ struct up {
     struct up_options options;
     struct arena arena;
     struct folder_lock *lock;
-    struct broker_supervisor *broker; /* NULL: it is somebody else's. */
+    struct broker_supervisor *broker; /* NULL: the cluster uses another broker. */
     struct up_child *children;
     struct spawn **processes; /* Theirs, for spawn_wait. */
     uint32_t child_count;
-    const char *const *later_environment; /* Of a second incarnation. */
+    const char *const *later_environment; /* Of restarted nodes. */
     bool is_ready;
     uint64_t begin_ms;
     uint64_t health_ms;         /* When to ask gateways again. */
-    struct gateway_call health; /* What gateways are asked. */
+    struct gateway_call health; /* The health check of gateways. */
     struct error last_problem;
 };
 
@@ -88,7 +88,7 @@ static void say(struct up *up, const char *format, ...)
 
 /* ---- before anything is started ---- */
 
-/* A full disk looks like a cluster that does nothing: that is better said beforehand. */
+/* A full disk makes jobs wait without an error, so it is reported at the start. */
 static void warn_of_little_space(struct up *up)
 {
     const struct cluster_config *config = up->options.config;
@@ -100,14 +100,13 @@ static void warn_of_little_space(struct up *up)
                               : "; workers need it for the input of their jobs");
 }
 
-/* The process that has the folder may be this cluster; another problem has nothing to do with it.
- */
+/* Suggests that this cluster runs already only if a process holds the lock. */
 static status lock_data_dir(struct up *up, struct error *err)
 {
     const char *data_dir = up->options.config->data_dir;
     struct error problem;
     pid_t holder;
-    /* Nodes on a supervisor link look at the lock, and then have it for a moment. */
+    /* Nodes with a supervisor link check the lock by taking it for a moment. */
     uint32_t wait_ms = up->options.config->monitor_count > 0 ? LOCK_WAIT_MS : 0;
     if (folder_lock_open(data_dir, wait_ms, &up->lock, &problem) == STATUS_OK) return STATUS_OK;
     bool is_held = folder_lock_holder(data_dir, &holder);
@@ -159,8 +158,8 @@ static status list_children(struct up *up, struct error *err)
 
 /* ---- one child ---- */
 
-/* Where the private broker answers it reads in the broker's folder: all can read arguments, and
- * there is a password in it. */
+/* The child reads the URI of the private broker in the broker's folder: it has a password, and all
+ * users can read arguments. */
 static status child_start(struct up *up, struct up_child *child, struct error *err)
 {
     const char *argv[ARGUMENTS_MAX] = {up->options.program,      child->role, "--config",
@@ -188,7 +187,7 @@ static void child_say_line(struct up *up, struct up_child *child)
 {
     child->line[child->line_size] = '\0';
     child->line_size = 0;
-    /* See cmd_node.c: "NAME: ready", and for a gateway where. */
+    /* See cmd_node.c: "NAME: ready", for a gateway with its URL. */
     size_t name_size = strlen(child->name);
     bool is_ready = strncmp(child->line, child->name, name_size) == 0 &&
                     strncmp(child->line + name_size, ": ready", 7) == 0;
@@ -231,7 +230,7 @@ static status child_ended(struct up *up, struct up_child *child, struct error *e
     }
     uint32_t wait_ms = backoff_next(&child->backoff, lived_ms);
     child->start_ms = clock_ms() + wait_ms;
-    say(up, "%s %s; starting it again in %.1f s", child->name, how, wait_ms / 1000.0);
+    say(up, "%s %s; restarting it in %.1f s", child->name, how, wait_ms / 1000.0);
     return STATUS_OK;
 }
 
@@ -244,10 +243,10 @@ static status child_look(struct up *up, struct up_child *child, struct error *er
     if (clock_ms() < child->start_ms) return STATUS_OK;
     status result = child_start(up, child, err);
     if (result == STATUS_OK || !up->is_ready) return result;
-    /* The system has no process to give just now. */
+    /* The system has no room for a process now. */
     uint32_t wait_ms = backoff_next(&child->backoff, 0);
     child->start_ms = clock_ms() + wait_ms;
-    say(up, "%s: %.800s; starting it again in %.1f s", child->name, err->text, wait_ms / 1000.0);
+    say(up, "%s: %.800s; restarting it in %.1f s", child->name, err->text, wait_ms / 1000.0);
     return STATUS_OK;
 }
 
@@ -317,7 +316,7 @@ static status supervise(struct up *up, struct error *err)
         TRY(look_for_ready(up, err));
         bool needs_broker = up->broker != NULL && !up->is_ready;
         if (needs_broker && broker_supervisor_state(up->broker, err) == BROKER_FAILED) {
-            return error_prefix(err, "the broker can't be started again");
+            return error_prefix(err, "the broker can't be restarted");
         }
         spawn_wait(up->processes, up->child_count, LOOK_MS);
     }
@@ -390,6 +389,6 @@ status up_run(const struct up_options *options, struct error *err)
     broker_supervisor_close(up.broker);
     folder_lock_close(up.lock);
     arena_done(&up.arena);
-    /* What was broken off because we are to stop is not a failure. */
+    /* A start that was interrupted by the stop is not a failure. */
     return atomic_load(options->stop) && result == STATUS_CANCELLED ? STATUS_OK : result;
 }

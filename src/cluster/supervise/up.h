@@ -1,17 +1,17 @@
-/* up.h - a whole cluster on this host: starts its processes, and starts again what dies.
+/* up.h - a whole cluster on this host: starts its processes, and restarts those that end.
  *
- * The broker first, if there is to be a private one; then gateways and workers, each a process of
- * its own that could as well have been started by hand. Ready is when every worker has its broker
- * and every gateway answers.
+ * It starts the private broker first, if the file asks for one; then gateways and workers, each as
+ * a process that could also be started by hand. The cluster is ready when every worker is connected
+ * to the broker and every gateway answers.
  *
- * With monitors in the file, these look after the nodes: see up_watched.h. Without, a process that
- * ends is started again after a back-off. Before the cluster is ready for the first
- * time, one that can't live for a second, five times in a row, fails the whole; later nothing does:
- * the others have work in flight. When told to stop: nodes are asked to, have a deadline, and are
- * then killed; the broker goes last. However this process ends, nothing outlives it.
+ * With monitors in the file, these supervise the nodes: see up_monitored.h. Without, a process that
+ * ends is restarted after a back-off. Before the cluster is ready for the first time, a node that
+ * ends within a second five times in a row fails `up`; later no node does, since the others have
+ * jobs in flight. To stop, it sends SIGTERM to nodes, and SIGKILL after a deadline; the broker
+ * stops last. No child outlives this process, however it ends.
  *
- * Threads: everything happens on the caller's thread, which must live as long as the cluster, but
- * for the broker, which has one of its own.
+ * Threads: everything happens on the caller's thread, which must live as long as the cluster,
+ * except the broker, which has its own thread.
  */
 #ifndef CLUSTER_SUPERVISE_UP_H
 #define CLUSTER_SUPERVISE_UP_H
@@ -23,8 +23,8 @@
 
 struct up_options {
     const struct cluster_config *config;
-    const char *program;     /* Ourselves: what nodes are started with. */
-    const char *log_level;   /* Of the nodes; NULL: as the configuration says. */
+    const char *program;     /* This program, which nodes run too. */
+    const char *log_level;   /* Of the nodes; NULL: the configuration's. */
     const atomic_bool *stop; /* Set by a signal. */
     void *context;
     void (*ready)(void *context); /* Called once. */
@@ -32,7 +32,7 @@ struct up_options {
     void (*say)(void *context, const char *line);
 };
 
-/* Runs until it is told to stop: STATUS_OK. STATUS_IO: something is in the way of the cluster. */
+/* Runs until `stop` is set: STATUS_OK. STATUS_IO: the cluster cannot start. */
 MUST_USE status up_run(const struct up_options *options, struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* up_monitored.c - starts, waits, stops. Whether a node runs is asked of the lock of its folder. */
+/* up_monitored.c - starts, waits, stops. A node runs if a process holds the lock of its folder. */
 #include "cluster/supervise/up_monitored.h"
 
 #include <stdarg.h>
@@ -23,9 +23,9 @@ enum {
     LOOK_MS = 50,
     ASK_PERIOD_MS = 100,
     ASK_MS = 1000,
-    LIST_MS = 5000,  /* A gateway waits for workers that don't answer. */
-    STOP_MS = 10000, /* For each kind of node. */
-    ALONE_MS = 2000, /* Without any monitor. */
+    LIST_MS = 5000,  /* Longer than a gateway waits for workers that don't answer. */
+    STOP_MS = 10000, /* For each role. */
+    ALONE_MS = 2000, /* Without any monitor, until `up` restarts them. */
     LINE_SIZE = 1024
 };
 
@@ -34,13 +34,13 @@ struct monitored_node {
     const char *folder;
     const char *url; /* Of a gateway. */
     bool is_healthy; /* A gateway that has answered. */
-    bool has_failed; /* The last incarnation that we know the end of. */
-    pid_t told;      /* Which process was asked to stop; 0: none. */
+    bool has_failed; /* The last incarnation whose end is known. */
+    pid_t told;      /* The process that was told to stop; 0: none. */
 };
 
 struct monitored_up {
     const struct up_monitored_options *options;
-    struct cluster_config config; /* As given, but on this host nodes are processes. */
+    struct cluster_config config; /* As given, but with driver = process. */
     struct arena arena;
     struct driver *driver;
     struct cluster_nodes nodes;
@@ -48,10 +48,10 @@ struct monitored_up {
     bool is_ready;
     uint64_t begin_ms;
     uint64_t ask_ms;        /* When to ask gateways again. */
-    uint64_t monitor_ms;    /* When a monitor was last seen, */
-    bool told_alone;        /* and whether it was said that nobody wants one. */
-    struct error problem;   /* Why it is not ready yet; */
-    struct error first_end; /* why it can't be: a node has ended. STATUS_OK: none. */
+    uint64_t monitor_ms;    /* When a monitor last ran. */
+    bool told_alone;        /* It has reported that all monitors were stopped. */
+    struct error problem;   /* Why the cluster is not ready yet. */
+    struct error first_end; /* A node that ended before the cluster was ready. STATUS_OK: none. */
 };
 
 static bool is_to_stop(const struct monitored_up *up)
@@ -77,7 +77,7 @@ static unsigned role_bit(enum node_role role)
     return 1u << role;
 }
 
-/* Asks those who run and were not asked yet; how many run. */
+/* Tells nodes that run to stop, each process once; returns how many run. */
 static uint32_t ask_to_stop(struct monitored_up *up, unsigned roles)
 {
     uint32_t running = 0;
@@ -125,8 +125,8 @@ static void stop_roles(struct monitored_up *up, unsigned roles)
     }
 }
 
-/* Monitors first, so that nobody starts what we stop; the broker last, so that the others can
- * finish what they have in flight. */
+/* Monitors first, so that they restart nothing; the broker last, so that nodes can finish their
+ * messages in flight. */
 static void stop_all(struct monitored_up *up)
 {
     if (up->driver == NULL || up->items == NULL) return;
@@ -162,7 +162,7 @@ static void on_ended(void *context, const char *name, const struct spawn_end *en
                     words);
         return;
     }
-    say(up, "%s %s%s", name, how, is_planned ? "" : "; the monitors see to it");
+    say(up, "%s %s%s", name, how, is_planned ? "" : "; the monitors will restart it");
 }
 
 static status list_nodes(struct monitored_up *up, struct error *err)
@@ -184,12 +184,12 @@ static status list_nodes(struct monitored_up *up, struct error *err)
     return STATUS_OK;
 }
 
-/* A file that is for other hosts too must not cost what runs here. */
+/* Before any node is stopped: a file with nodes of other hosts is a mistake here. */
 static status check_hosts(const struct monitored_up *up, struct error *err)
 {
     for (uint32_t i = 0; i < up->nodes.count; i++) {
         const struct cluster_node *node = up->items[i].node;
-        if (node->role == NODE_BROKER) continue; /* Its host is what others call it. */
+        if (node->role == NODE_BROKER) continue; /* Its host is a name for others. */
         if (address_check(node->host, 0, err) != STATUS_OK) {
             return error_prefix(err, "%s: %s %s", up->config.path, node_role_names[node->role],
                                 node->name);
@@ -229,7 +229,7 @@ static status check_ends(struct monitored_up *up, struct error *err)
     return err->code;
 }
 
-/* It tells where it answers when it does. */
+/* The broker writes its URI once it answers. */
 static status wait_for_broker(struct monitored_up *up, const char *uri_path, struct error *err)
 {
     while (!file_exists(uri_path)) {
@@ -245,12 +245,12 @@ static status start_broker(struct monitored_up *up, struct error *err)
     if (!up->config.starts_broker) return STATUS_OK;
     const char *path = file_path(up->config.data_dir, TEXT_LITERAL("broker/uri"), &up->arena);
     if (path == NULL) return error_memory(err);
-    TRY(file_tree_remove(path, err)); /* The one before may have answered elsewhere. */
+    TRY(file_tree_remove(path, err)); /* Of an earlier broker. */
     TRY(start_role(up, NODE_BROKER, err));
     return wait_for_broker(up, path, err);
 }
 
-/* Monitors last: they would start what they don't hear of. */
+/* Monitors last: they would restart nodes that are still starting. */
 static status start_all(struct monitored_up *up, struct error *err)
 {
     TRY(start_broker(up, err));
@@ -339,8 +339,8 @@ static status look_for_ready(struct monitored_up *up, struct error *err)
 
 /* ---- the cluster ---- */
 
-/* One that was told to stop takes its pid with it, as does one that fails; whose end we know has
- * not failed. Monitors are started by each other too, then we don't know. */
+/* A node that stops on request removes its pid file, and so does one that fails, but the end of a
+ * child is known. Of monitors that other monitors started, only the pid file tells. */
 static bool was_stopped(const struct monitored_node *item)
 {
     struct arena arena = {0};
@@ -350,7 +350,7 @@ static bool was_stopped(const struct monitored_node *item)
     return is_planned;
 }
 
-/* Gives how many there were that nobody has stopped on purpose. */
+/* Returns how many monitors were not stopped on purpose. */
 static uint32_t start_monitors(struct monitored_up *up)
 {
     uint32_t count = 0;
@@ -358,7 +358,7 @@ static uint32_t start_monitors(struct monitored_up *up)
     for (uint32_t i = 0; i < up->nodes.count && !is_to_stop(up); i++) {
         const struct monitored_node *item = &up->items[i];
         if (item->node->role != NODE_MONITOR || was_stopped(item)) continue;
-        if (count++ == 0) say(up, "no monitor is left; starting them again");
+        if (count++ == 0) say(up, "no monitor is left; restarting them");
         if (driver_do(up->driver, DRIVER_START, item->node->name, &err) != STATUS_OK) {
             say(up, "%.900s", err.text);
         }
@@ -383,7 +383,7 @@ static void look_for_monitors(struct monitored_up *up)
     }
     if (clock_ms() - up->monitor_ms < ALONE_MS || up->told_alone) return;
     up->told_alone = start_monitors(up) == 0;
-    if (up->told_alone) say(up, "all monitors were stopped: nobody starts again what fails");
+    if (up->told_alone) say(up, "all monitors were stopped: nodes that fail are not restarted");
     up->monitor_ms = clock_ms();
 }
 

@@ -329,7 +329,7 @@ static void a_node_of_another_host_is_not_started_here(void **state)
     open_driver((struct driver_options){.ended = NULL});
     assert_int_equal(driver_do(driver, DRIVER_START, "away", &err), STATUS_USAGE);
     assert_non_null(strstr(err.text, "away can't be started here: 192.0.2.1 is no address of this "
-                                     "host; give [monitors] a driver = command"));
+                                     "host; set [monitors] driver = command"));
     assert_int_equal(holder_of("away"), 0);
     act(DRIVER_KILL, "away"); /* It does not run here. */
 }
@@ -549,8 +549,7 @@ static void what_the_engine_answers_is_understood(void **state)
                                       "HTTP/1.1 404 Not Found\r\nContent-Length: 46\r\n\r\n"
                                       "{\"message\":\"No such container: demo-w1\",\"a\":1}\n"};
     assert_int_equal(ask_docker(&missing, DRIVER_START, "w1"), STATUS_IO);
-    assert_non_null(
-        strstr(err.text, "container demo-w1: the engine answers 404: No such container"));
+    assert_non_null(strstr(err.text, "container demo-w1: Docker answers 404: No such container"));
     assert_null(strstr(err.text, "message"));
     struct fake_docker down = {.answer =
                                    "HTTP/1.1 409 Conflict\r\nContent-Length: 8\r\n\r\nnot down"};
