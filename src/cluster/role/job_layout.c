@@ -143,7 +143,7 @@ static void rest_also(bool *own, const bool *other, uint32_t scan_count)
 }
 
 /* Folds stand behind those they depend on. */
-static status find_rests(struct layout *layout, struct error *err)
+static status find_rests(struct job_layout *layout, struct error *err)
 {
     const struct plan *plan = layout->plan;
     uint32_t scans = plan->scan_count;
@@ -169,7 +169,7 @@ static status find_rests(struct layout *layout, struct error *err)
     return STATUS_OK;
 }
 
-static status find_needs(struct layout *layout, struct error *err)
+static status find_needs(struct job_layout *layout, struct error *err)
 {
     const struct plan *plan = layout->plan;
     bool *needs =
@@ -211,7 +211,7 @@ static status check_manifest(const struct manifest *manifest, struct error *err)
     return error_set(err, STATUS_CORRUPT, "a manifest has sizes or workers that can't be");
 }
 
-static status find_workers(struct layout *layout, struct error *err)
+static status find_workers(struct job_layout *layout, struct error *err)
 {
     const struct manifest *manifest = &layout->manifest;
     uint32_t *workers = arena_array(&layout->arena, uint32_t, manifest->worker_count + 1);
@@ -226,7 +226,7 @@ static status find_workers(struct layout *layout, struct error *err)
     return STATUS_OK;
 }
 
-static status job_layout_init(struct layout *layout, struct text bytes, struct error *err)
+static status job_layout_init(struct job_layout *layout, struct text bytes, struct error *err)
 {
     struct manifest *manifest = &layout->manifest;
     unsigned char *copy = arena_alloc(&layout->arena, (size_t)bytes.size + 1, 8);
@@ -265,11 +265,11 @@ static status job_layout_init(struct layout *layout, struct text bytes, struct e
 }
 
 status job_layout_create(struct text bytes, const struct sentiment_model *sentiment,
-                         struct layout **out, struct error *err)
+                         struct job_layout **out, struct error *err)
 {
-    struct layout *layout = memory_alloc(NULL, sizeof *layout);
+    struct job_layout *layout = memory_alloc(NULL, sizeof *layout);
     if (layout == NULL) return job_layout_memory(err);
-    *layout = (struct layout){.uses = 1, .sentiment = sentiment};
+    *layout = (struct job_layout){.uses = 1, .sentiment = sentiment};
     arena_init(&layout->arena, NULL);
     status result = job_layout_init(layout, bytes, err);
     if (result != STATUS_OK) {
@@ -280,13 +280,13 @@ status job_layout_create(struct text bytes, const struct sentiment_model *sentim
     return STATUS_OK;
 }
 
-struct layout *job_layout_keep(struct layout *layout)
+struct job_layout *job_layout_keep(struct job_layout *layout)
 {
     atomic_fetch_add(&layout->uses, 1);
     return layout;
 }
 
-void job_layout_release(struct layout *layout)
+void job_layout_release(struct job_layout *layout)
 {
     if (layout == NULL || atomic_fetch_sub(&layout->uses, 1) != 1) return;
     arena_done(&layout->arena);
@@ -295,22 +295,22 @@ void job_layout_release(struct layout *layout)
 
 /* ---- who owns what ---- */
 
-uint32_t job_layout_shard_count(const struct layout *layout, uint32_t fold)
+uint32_t job_layout_shard_count(const struct job_layout *layout, uint32_t fold)
 {
     return layout->shard_counts[fold];
 }
 
-uint32_t job_layout_owner(const struct layout *layout, uint32_t fold, uint32_t shard)
+uint32_t job_layout_owner(const struct job_layout *layout, uint32_t fold, uint32_t shard)
 {
     return layout->fold_workers[(fold + shard) % layout->fold_worker_count];
 }
 
-uint32_t job_layout_counter_owner(const struct layout *layout, uint32_t scan)
+uint32_t job_layout_counter_owner(const struct job_layout *layout, uint32_t scan)
 {
     return layout->fold_workers[scan % layout->fold_worker_count];
 }
 
-static bool owns_some(const struct layout *layout, uint32_t fold, uint32_t worker)
+static bool owns_some(const struct job_layout *layout, uint32_t fold, uint32_t worker)
 {
     for (uint32_t shard = 0; shard < layout->shard_counts[fold]; shard++) {
         if (job_layout_owner(layout, fold, shard) == worker) return true;
@@ -318,7 +318,7 @@ static bool owns_some(const struct layout *layout, uint32_t fold, uint32_t worke
     return false;
 }
 
-bool job_layout_feeds(const struct layout *layout, enum stream_source kind, uint32_t source,
+bool job_layout_feeds(const struct job_layout *layout, enum stream_source kind, uint32_t source,
                       uint32_t worker)
 {
     const struct plan *plan = layout->plan;
@@ -333,7 +333,7 @@ bool job_layout_feeds(const struct layout *layout, enum stream_source kind, uint
     return false;
 }
 
-uint32_t job_layout_worker(const struct layout *layout, struct text name)
+uint32_t job_layout_worker(const struct job_layout *layout, struct text name)
 {
     uint32_t i = 0;
     while (i < layout->manifest.worker_count &&
@@ -343,7 +343,7 @@ uint32_t job_layout_worker(const struct layout *layout, struct text name)
     return i;
 }
 
-const struct manifest_table *job_layout_files(const struct layout *layout, uint32_t table)
+const struct manifest_table *job_layout_files(const struct job_layout *layout, uint32_t table)
 {
     const struct manifest *manifest = &layout->manifest;
     struct text name = layout->plan->tables[table].name;
@@ -353,7 +353,7 @@ const struct manifest_table *job_layout_files(const struct layout *layout, uint3
     return NULL;
 }
 
-uint64_t job_layout_chunk_limit(const struct layout *layout, uint32_t scan)
+uint64_t job_layout_chunk_limit(const struct job_layout *layout, uint32_t scan)
 {
     const struct manifest_table *files = job_layout_files(layout, layout->plan->scans[scan].table);
     uint64_t limit = 0;
@@ -364,7 +364,8 @@ uint64_t job_layout_chunk_limit(const struct layout *layout, uint32_t scan)
     return limit;
 }
 
-uint32_t job_layout_work_queue(const struct layout *layout, uint64_t number, uint32_t queue_count)
+uint32_t job_layout_work_queue(const struct job_layout *layout, uint64_t number,
+                               uint32_t queue_count)
 {
     return (uint32_t)((layout->hash + number) % queue_count);
 }

@@ -33,7 +33,7 @@ struct text job_layout_build_with(const struct sentiment_model *sentiment,
 struct text job_layout_build_naming(const struct sentiment_model *sentiment,
                                     char out[JOB_LAYOUT_BUILD_SIZE]);
 
-struct layout {
+struct job_layout {
     struct manifest manifest;
     struct text bytes; /* The manifest, encoded. */
     uint64_t hash;     /* Of these bytes. */
@@ -58,25 +58,26 @@ MUST_USE status job_layout_fingerprint(struct manifest *manifest, struct error *
 /* Bytes are copied; the model is borrowed, NULL: the program's. STATUS_CORRUPT: not a manifest;
  * STATUS_USAGE: of another build, model or plan. */
 MUST_USE status job_layout_create(struct text bytes, const struct sentiment_model *sentiment,
-                                  struct layout **out, struct error *err);
-struct layout *job_layout_keep(struct layout *layout);
-void job_layout_release(struct layout *layout);
+                                  struct job_layout **out, struct error *err);
+struct job_layout *job_layout_keep(struct job_layout *layout);
+void job_layout_release(struct job_layout *layout);
 
 /* How many shards a fold has, and the number of the worker that owns one. */
-uint32_t job_layout_shard_count(const struct layout *layout, uint32_t fold);
-uint32_t job_layout_owner(const struct layout *layout, uint32_t fold, uint32_t shard);
+uint32_t job_layout_shard_count(const struct job_layout *layout, uint32_t fold);
+uint32_t job_layout_owner(const struct job_layout *layout, uint32_t fold, uint32_t shard);
 /* The worker who adds up what was counted while a scan was mapped. */
-uint32_t job_layout_counter_owner(const struct layout *layout, uint32_t scan);
+uint32_t job_layout_counter_owner(const struct job_layout *layout, uint32_t scan);
 /* Whether a stream has messages for a worker. */
-bool job_layout_feeds(const struct layout *layout, enum stream_source kind, uint32_t source,
+bool job_layout_feeds(const struct job_layout *layout, enum stream_source kind, uint32_t source,
                       uint32_t worker);
 /* The number of the worker with this name, or worker_count. */
-uint32_t job_layout_worker(const struct layout *layout, struct text name);
+uint32_t job_layout_worker(const struct job_layout *layout, struct text name);
 /* The files of one of the plan's tables; NULL: the manifest has none. */
-const struct manifest_table *job_layout_files(const struct layout *layout, uint32_t table);
+const struct manifest_table *job_layout_files(const struct job_layout *layout, uint32_t table);
 /* No scan of these files has as many chunks: a client that says otherwise is wrong. */
-uint64_t job_layout_chunk_limit(const struct layout *layout, uint32_t scan);
+uint64_t job_layout_chunk_limit(const struct job_layout *layout, uint32_t scan);
 /* The work queue of a chunk. */
-uint32_t job_layout_work_queue(const struct layout *layout, uint64_t number, uint32_t queue_count);
+uint32_t job_layout_work_queue(const struct job_layout *layout, uint64_t number,
+                               uint32_t queue_count);
 
 #endif

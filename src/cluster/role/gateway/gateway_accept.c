@@ -328,7 +328,7 @@ static void note_stored(struct gateway *gateway, struct gateway_request *request
 static struct gateway_job *learn_stored(struct gateway *gateway, struct gateway_request *request)
 {
     struct error err;
-    struct layout *layout = NULL;
+    struct job_layout *layout = NULL;
     const struct gateway_put_job *put = gateway_put_job_of(request);
     struct gateway_job *job = gateway_job_find(gateway, text_of(request->job_id));
     if (job == NULL) job = gateway_job_add(gateway, text_of(request->job_id));

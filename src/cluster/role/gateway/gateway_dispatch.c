@@ -13,7 +13,7 @@
 static void begin_known(struct gateway *gateway, struct gateway_request *request,
                         const struct api_request *api, struct gateway_job *job)
 {
-    const struct layout *layout = job->layout;
+    const struct job_layout *layout = job->layout;
     if (api->has_owner && api->owner != layout->manifest.owner) {
         gateway_request_refuse(gateway, request, 403, STATUS_USAGE,
                                "job %s belongs to another client", job->id);
@@ -179,7 +179,7 @@ void gateway_dispatch_take_manifest(struct gateway *gateway, const struct messag
     struct gateway_job *job = gateway_job_find(gateway, message->job);
     if (job == NULL || job->layout != NULL) return;
     struct error err;
-    struct layout *layout = NULL;
+    struct job_layout *layout = NULL;
     status result =
         job_layout_create(message->store.bytes, gateway->config.sentiment, &layout, &err);
     if (result == STATUS_OK &&

@@ -120,8 +120,8 @@ struct gateway_job *gateway_job_add(struct gateway *gateway, struct text id)
     return job;
 }
 
-status gateway_job_learn(struct gateway *gateway, struct gateway_job *job, struct layout *layout,
-                         struct error *err)
+status gateway_job_learn(struct gateway *gateway, struct gateway_job *job,
+                         struct job_layout *layout, struct error *err)
 {
     ASSERT(job->layout == NULL);
     const struct gateway_config *config = &gateway->config;

@@ -92,7 +92,7 @@ struct gateway_job *gateway_job_find(struct gateway *gateway, struct text id);
 struct gateway_job *gateway_job_add(struct gateway *gateway, struct text id);
 /* Takes the layout over, also on failure. */
 MUST_USE status gateway_job_learn(struct gateway *gateway, struct gateway_job *job,
-                                  struct layout *layout, struct error *err);
+                                  struct job_layout *layout, struct error *err);
 /* No request but removals may wait for it. */
 void gateway_job_forget(struct gateway *gateway, struct gateway_job *job);
 bool gateway_job_is_waited_for(const struct gateway *gateway, const struct gateway_job *job);

@@ -72,7 +72,7 @@ struct gateway_rerequest {
 
 struct gateway_job {
     char id[ROLE_NAME_SIZE];
-    struct layout *layout;      /* NULL: not known yet. */
+    struct job_layout *layout;  /* NULL: not known yet. */
     struct gateway_peer *peers; /* By number in the configuration. */
     uint32_t *peer_of;          /* By number in the manifest; worker_count: not configured here. */
     bool *concerned;            /* [scan * manifest's workers + worker] */

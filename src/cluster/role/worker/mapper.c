@@ -123,7 +123,7 @@ static status prepare(struct prepared *prepared, struct map_task *task, struct e
 static status scan_place(const struct map_task *task, const struct chunk_body *body,
                          uint32_t offset, struct error *err)
 {
-    const struct layout *layout = task->job->layout;
+    const struct job_layout *layout = task->job->layout;
     const struct manifest_table *files =
         job_layout_files(layout, layout->plan->scans[task->scan].table);
     uint64_t line = body->first_line + csv_count_lines(body->bytes.bytes, offset);
@@ -147,7 +147,7 @@ static status flush_pipeline(struct prepared *prepared, const struct map_task *t
                              struct output_list *list, struct pipeline_output *outputs,
                              struct arena *arena, struct error *err)
 {
-    const struct layout *layout = task->job->layout;
+    const struct job_layout *layout = task->job->layout;
     uint32_t id = layout->plan->scans[task->scan].pipelines[index];
     const struct pipeline *pipeline = &layout->plan->pipelines[id];
     uint32_t shard_count = layout->shard_counts[pipeline->target];
@@ -189,7 +189,7 @@ static bool is_first_scan(const struct plan *plan, const struct scan *scan)
 static status add_report(struct prepared *prepared, const struct map_task *task,
                          struct output_list *list, struct arena *arena, struct error *err)
 {
-    const struct layout *layout = task->job->layout;
+    const struct job_layout *layout = task->job->layout;
     struct buf report = {.budget = &task->job->budget};
     counters_encode(&prepared->counters, layout->plan, &report);
     char *copy = report.failed ? NULL : arena_alloc(arena, report.size + 1, 8);
@@ -204,7 +204,7 @@ static status add_report(struct prepared *prepared, const struct map_task *task,
 static status pack_outputs(struct map_task *task, const struct output_list *list,
                            struct arena *arena, struct error *err)
 {
-    struct layout *layout = task->job->layout;
+    struct job_layout *layout = task->job->layout;
     struct output_item *own = arena_array(arena, struct output_item, list->count + 1);
     if (own == NULL) return error_memory(err);
     for (uint32_t worker = 0; worker < task->output_count; worker++) {
@@ -232,7 +232,7 @@ static status pack_outputs(struct map_task *task, const struct output_list *list
 static status map_chunk(struct mapper *mapper, struct map_task *task,
                         struct pipeline_output *outputs, struct error *err)
 {
-    struct layout *layout = task->job->layout;
+    struct job_layout *layout = task->job->layout;
     const struct scan *scan = &layout->plan->scans[task->scan];
     struct arena *arena = &mapper->arena;
     struct chunk_body body;
@@ -285,7 +285,7 @@ static status map_chunk(struct mapper *mapper, struct map_task *task,
     return result;
 }
 
-static uint32_t most_shards(const struct layout *layout)
+static uint32_t most_shards(const struct job_layout *layout)
 {
     uint32_t most = 1;
     for (uint32_t i = 0; i < layout->plan->fold_count; i++) {
@@ -296,7 +296,7 @@ static uint32_t most_shards(const struct layout *layout)
 
 void mapper_run(struct mapper *mapper, struct map_task *task)
 {
-    struct layout *layout = task->job->layout;
+    struct job_layout *layout = task->job->layout;
     uint32_t shard_count = most_shards(layout);
     ASSERT(task->outputs == NULL);
     arena_reset(&mapper->arena);

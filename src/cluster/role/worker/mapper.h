@@ -23,7 +23,7 @@
 /* What maps of a job need; shared by the worker and its map threads. Entries of `finished` are
  * written before the first task that needs them is made. */
 struct map_job {
-    struct layout *layout;
+    struct job_layout *layout;
     struct budget budget; /* Of the whole job on this worker. */
     struct finished finished;
     struct text worker; /* The sender's name in what is made. */

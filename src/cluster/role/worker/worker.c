@@ -130,7 +130,7 @@ bool worker_has_tombstone(const struct worker *worker, struct text id, uint64_t 
 static status make_job(struct worker *worker, const struct message *message,
                        struct worker_job **out, struct error *err)
 {
-    struct layout *layout;
+    struct job_layout *layout;
     TRY(job_layout_create(message->store.bytes, worker->config.sentiment, &layout, err));
     status result = STATUS_OK;
     if (layout->hash != message->manifest || !text_equal(layout->manifest.job, message->job)) {

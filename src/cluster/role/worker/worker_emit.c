@@ -184,7 +184,7 @@ static status emit_batch(struct fold_sink *sink, uint64_t number, const struct b
 static status emitter_init(struct emitter *emitter, struct arena *arena, struct error *err)
 {
     struct worker_job *job = emitter->job;
-    const struct layout *layout = job->map.layout;
+    const struct job_layout *layout = job->map.layout;
     const struct plan *plan = layout->plan;
     uint32_t most = 1;
     uint32_t item_max = 1;
@@ -379,7 +379,7 @@ void worker_job_emit(struct worker_job *job, struct owned_shard *owned, struct e
 void worker_job_ask(struct worker_job *job, struct text from, const struct message_ask *ask,
                     struct effects *effects)
 {
-    const struct layout *layout = job->map.layout;
+    const struct job_layout *layout = job->map.layout;
     uint32_t asker = job_layout_worker(layout, from);
     struct owned_shard *owned = worker_job_shard(job, ask->fold, ask->shard);
     if (job->failed || owned == NULL || owned->state != SHARD_EMITTED) return; /* Not yet. */

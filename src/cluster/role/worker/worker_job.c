@@ -16,7 +16,7 @@
 static void add_stream(struct worker_job *job, enum stream_source kind, uint32_t source,
                        uint32_t producer)
 {
-    const struct layout *layout = job->map.layout;
+    const struct job_layout *layout = job->map.layout;
     if (job->self == layout->manifest.worker_count) {
         /* Not one of the job's owners: only copies come here. */
         if (kind != STREAM_COPY) return;
@@ -59,7 +59,7 @@ static status add_copy(struct worker_job *job, uint32_t fold, struct error *err)
 
 static status job_init(struct worker_job *job, struct error *err)
 {
-    struct layout *layout = job->map.layout;
+    struct job_layout *layout = job->map.layout;
     const struct plan *plan = layout->plan;
     uint32_t stream_max = plan->scan_count;
     uint32_t shard_max = 0;
@@ -129,7 +129,7 @@ static void job_destroy(struct map_job *map)
     memory_free(NULL, job, sizeof *job);
 }
 
-status worker_job_create(struct worker *worker, struct layout *layout, struct worker_job **out,
+status worker_job_create(struct worker *worker, struct job_layout *layout, struct worker_job **out,
                          struct error *err)
 {
     struct worker_job *job = memory_alloc(NULL, sizeof *job);

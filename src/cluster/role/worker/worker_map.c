@@ -179,7 +179,7 @@ static uint32_t starts_with(const struct worker *worker, uint64_t item)
 static void fail_poison(struct worker *worker, struct worker_job *job,
                         const struct message_chunk *chunk, struct effects *effects)
 {
-    const struct layout *layout = job->map.layout;
+    const struct job_layout *layout = job->map.layout;
     uint32_t table = layout->plan->scans[chunk->scan].table;
     const struct manifest_table *files = job_layout_files(layout, table);
     struct chunk_body body = {0};

@@ -119,7 +119,7 @@ void worker_barrier_returned(struct worker *worker, struct worker_job *job,
 static void send_ask(struct worker_job *job, const struct stream *stream, const uint64_t *numbers,
                      uint32_t count, struct effects *effects)
 {
-    const struct layout *layout = job->map.layout;
+    const struct job_layout *layout = job->map.layout;
     uint32_t owner = job_layout_owner(layout, stream->source, stream->producer);
     if (owner == job->self) return; /* It comes when it is ready. */
     struct message message = worker_message(job->worker, MESSAGE_ASK, job);
@@ -165,7 +165,7 @@ static void ask_missing(struct worker_job *job, struct stream *stream, struct ef
  * emits is not missing yet. */
 static bool may_be_ready(struct worker_job *job, const struct stream *stream)
 {
-    const struct layout *layout = job->map.layout;
+    const struct job_layout *layout = job->map.layout;
     uint32_t scan_count = layout->plan->scan_count;
     for (uint32_t scan = 0; scan < scan_count; scan++) {
         if (!layout->rests_on[(size_t)stream->source * scan_count + scan]) continue;

@@ -230,7 +230,7 @@ struct message worker_message(const struct worker *worker, enum message_kind kin
 
 /* ---- worker_job.c ---- */
 
-MUST_USE status worker_job_create(struct worker *worker, struct layout *layout,
+MUST_USE status worker_job_create(struct worker *worker, struct job_layout *layout,
                                   struct worker_job **out, struct error *err);
 /* The job is gone for the worker; its memory goes when no map uses it any more. */
 void worker_job_end(struct worker_job *job);

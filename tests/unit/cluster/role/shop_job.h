@@ -78,10 +78,10 @@ static inline struct manifest shop_manifest_of(uint32_t query)
 }
 
 /* The shape of a manifest that lacks only its fingerprint. */
-static inline struct layout *shop_layout(struct manifest manifest)
+static inline struct job_layout *shop_layout(struct manifest manifest)
 {
     struct buf bytes = {0};
-    struct layout *layout = NULL;
+    struct job_layout *layout = NULL;
     struct error err = {.text = ""};
     if (job_layout_fingerprint(&manifest, &err) != STATUS_OK) fail_msg("%s", err.text);
     manifest_encode(&manifest, &bytes);

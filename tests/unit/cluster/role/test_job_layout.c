@@ -18,7 +18,7 @@ enum { SEAL_BYTES = 8, CHOICES = 1 << SHOP_WORKERS };
 
 /* ---- who owns what ---- */
 
-static void check_owners(const struct layout *layout)
+static void check_owners(const struct job_layout *layout)
 {
     const struct manifest *manifest = &layout->manifest;
     for (uint32_t fold = 0; fold < layout->plan->fold_count; fold++) {
@@ -54,7 +54,7 @@ struct fed {
     bool by_fold[SOURCES_MAX][SHOP_WORKERS];
 };
 
-static void check_feeds(const struct layout *layout)
+static void check_feeds(const struct job_layout *layout)
 {
     const struct plan *plan = layout->plan;
     struct fed fed = {0};
@@ -99,7 +99,7 @@ static void every_shard_has_one_owner_and_owners_are_fed(void **state)
         }
         manifest.workers = workers;
         manifest.shard_count = shard_counts[choice % 3];
-        struct layout *layout = shop_layout(manifest);
+        struct job_layout *layout = shop_layout(manifest);
         check_owners(layout);
         check_feeds(layout);
         job_layout_release(layout);
@@ -112,7 +112,7 @@ static void without_a_worker_that_folds_there_is_no_job(void **state)
     const struct manifest_worker workers[] = {{TEXT_LITERAL("w1"), true, false}};
     struct manifest manifest = shop_manifest();
     struct buf bytes = {0};
-    struct layout *layout = NULL;
+    struct job_layout *layout = NULL;
     struct error err = {.text = ""};
     manifest.workers = workers;
     manifest.worker_count = 1;
@@ -128,7 +128,7 @@ static void without_a_worker_that_folds_there_is_no_job(void **state)
 static void workers_are_found_by_their_names(void **state)
 {
     (void)state;
-    struct layout *layout = shop_layout(shop_manifest());
+    struct job_layout *layout = shop_layout(shop_manifest());
     for (uint32_t i = 0; i < SHOP_WORKERS; i++) {
         assert_int_equal(job_layout_worker(layout, shop_workers[i].name), i);
     }
@@ -141,7 +141,7 @@ static void workers_are_found_by_their_names(void **state)
 static void chunks_go_to_all_work_queues_in_turn(void **state)
 {
     (void)state;
-    struct layout *layout = shop_layout(shop_manifest());
+    struct job_layout *layout = shop_layout(shop_manifest());
     for (uint32_t queue_count = 1; queue_count < 9; queue_count++) {
         uint32_t first = job_layout_work_queue(layout, 0, queue_count);
         assert_true(first < queue_count);
@@ -155,7 +155,7 @@ static void chunks_go_to_all_work_queues_in_turn(void **state)
 
 /* ---- who needs what ---- */
 
-static uint32_t count_copied(const struct layout *layout)
+static uint32_t count_copied(const struct job_layout *layout)
 {
     uint32_t count = 0;
     for (uint32_t fold = 0; fold < layout->plan->fold_count; fold++) {
@@ -165,7 +165,7 @@ static uint32_t count_copied(const struct layout *layout)
 }
 
 /* The only fold of a plan that is copied. */
-static uint32_t only_copied(const struct layout *layout)
+static uint32_t only_copied(const struct job_layout *layout)
 {
     uint32_t fold = 0;
     assert_int_equal(count_copied(layout), 1);
@@ -175,13 +175,13 @@ static uint32_t only_copied(const struct layout *layout)
     return fold;
 }
 
-static bool scan_needs(const struct layout *layout, uint32_t scan, uint32_t fold)
+static bool scan_needs(const struct job_layout *layout, uint32_t scan, uint32_t fold)
 {
     return layout->needs[(size_t)scan * layout->plan->fold_count + fold];
 }
 
 /* How many pipelines of a source kind need a fold. */
-static uint32_t count_needing(const struct layout *layout, enum source_kind kind, uint32_t fold)
+static uint32_t count_needing(const struct job_layout *layout, enum source_kind kind, uint32_t fold)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < layout->plan->pipeline_count; i++) {
@@ -194,7 +194,7 @@ static uint32_t count_needing(const struct layout *layout, enum source_kind kind
 static void a_join_needs_its_build_side(void **state)
 {
     (void)state;
-    struct layout *layout = shop_layout(shop_manifest_of(SHOP_NAMES));
+    struct job_layout *layout = shop_layout(shop_manifest_of(SHOP_NAMES));
     uint32_t side = only_copied(layout);
     uint32_t sales[2];
     uint32_t stores[2];
@@ -214,7 +214,7 @@ static void a_join_needs_its_build_side(void **state)
 static void a_scan_needs_the_scalars_of_its_conditions(void **state)
 {
     (void)state;
-    struct layout *layout = shop_layout(shop_manifest_of(SHOP_ABOVE));
+    struct job_layout *layout = shop_layout(shop_manifest_of(SHOP_ABOVE));
     uint32_t scalar = only_copied(layout);
     uint32_t sales[2];
     assert_true(layout->plan->folds[scalar].is_scalar);
@@ -229,7 +229,7 @@ static void a_scan_needs_the_scalars_of_its_conditions(void **state)
 static void what_a_fold_emits_may_need_a_scalar_too(void **state)
 {
     (void)state;
-    struct layout *layout = shop_layout(shop_manifest_of(SHOP_GOOD));
+    struct job_layout *layout = shop_layout(shop_manifest_of(SHOP_GOOD));
     uint32_t scalar = only_copied(layout);
     assert_true(layout->plan->folds[scalar].is_scalar);
     assert_int_equal(count_needing(layout, SOURCE_FOLD, scalar), 1);
@@ -243,7 +243,7 @@ static void what_a_fold_emits_may_need_a_scalar_too(void **state)
 static void what_needs_nothing_is_sent_nothing(void **state)
 {
     (void)state;
-    struct layout *layout = shop_layout(shop_manifest_of(SHOP_TOTALS));
+    struct job_layout *layout = shop_layout(shop_manifest_of(SHOP_TOTALS));
     assert_int_equal(count_copied(layout), 0);
     job_layout_release(layout);
     /* A side that is too large goes by shards, which nobody copies. */
@@ -259,7 +259,7 @@ static void what_needs_nothing_is_sent_nothing(void **state)
 static void all_queries_together_need_what_each_needs(void **state)
 {
     (void)state;
-    struct layout *layout = shop_layout(shop_manifest());
+    struct job_layout *layout = shop_layout(shop_manifest());
     const struct plan *plan = layout->plan;
     assert_int_equal(count_copied(layout), 3);
     for (uint32_t fold = 0; fold < plan->fold_count; fold++) {
@@ -293,7 +293,7 @@ static void equal_bytes_give_equal_shapes(void **state)
 {
     (void)state;
     struct buf bytes = {0};
-    struct layout *layouts[2];
+    struct job_layout *layouts[2];
     struct error err;
     encode_shop(shop_manifest(), &bytes);
     for (int i = 0; i < 2; i++) {
@@ -325,7 +325,7 @@ static void equal_bytes_give_equal_shapes(void **state)
 static void check_refused(struct manifest manifest, status code, const char *part)
 {
     struct buf bytes = {0};
-    struct layout *layout = NULL;
+    struct job_layout *layout = NULL;
     struct error err = {.text = ""};
     manifest_encode(&manifest, &bytes);
     assert_int_equal(job_layout_create(text_from(&bytes), NULL, &layout, &err), code);
@@ -351,7 +351,7 @@ static void another_model_is_refused_and_a_copy_of_the_own_is_not(void **state)
         assert_int_equal(job_layout_fingerprint(&manifest, &err), STATUS_OK);
         manifest_encode(&manifest, &bytes);
         for (uint32_t own = 0; own < 3; own++) {
-            struct layout *layout = NULL;
+            struct job_layout *layout = NULL;
             bool agree = (planned == 2) == (own == 2);
             assert_int_equal(job_layout_create(text_from(&bytes), models[own], &layout, &err),
                              agree ? STATUS_OK : STATUS_USAGE);
@@ -434,7 +434,7 @@ static void what_is_wrong_with_a_question_is_said(void **state)
 
 static status try_bytes(const unsigned char *bytes, size_t size)
 {
-    struct layout *layout = NULL;
+    struct job_layout *layout = NULL;
     struct error err = {.text = ""};
     status code =
         job_layout_create((struct text){(const char *)bytes, (uint32_t)size}, NULL, &layout, &err);
@@ -495,7 +495,7 @@ static void every_failing_allocation_is_reported(void **state)
     bool refused = true;
     encode_shop(shop_manifest(), &bytes);
     for (size_t count = 0; refused; count++) {
-        struct layout *layout = NULL;
+        struct job_layout *layout = NULL;
         memory_fail_after(count);
         status code = job_layout_create(text_from(&bytes), NULL, &layout, &err);
         refused = memory_was_refused();

@@ -67,10 +67,10 @@ struct world {
     uint64_t now_ms;
     uint64_t last_id;
     uint64_t last_delivery;
-    struct layout *layout; /* Once the job was put. */
-    uint32_t early, late;  /* Scans: of the build side, and the one that needs it. */
-    uint64_t fail_after;   /* Of the next step only; UINT64_MAX: nothing fails. */
-    bool refused;          /* It came to that. */
+    struct job_layout *layout; /* Once the job was put. */
+    uint32_t early, late;      /* Scans: of the build side, and the one that needs it. */
+    uint64_t fail_after;       /* Of the next step only; UINT64_MAX: nothing fails. */
+    bool refused;              /* It came to that. */
 };
 
 static inline struct gateway_config world_config(void)

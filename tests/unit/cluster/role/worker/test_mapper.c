@@ -317,7 +317,7 @@ struct seen {
 
 static void check_head(const struct map_task *task, const struct message *message)
 {
-    const struct layout *layout = task->job->layout;
+    const struct job_layout *layout = task->job->layout;
     assert_true(text_equal(message->job, layout->manifest.job));
     assert_true(text_equal(message->from, TEXT_LITERAL("w2")));
     assert_true(message->manifest == layout->hash);
@@ -331,7 +331,7 @@ static void check_head(const struct map_task *task, const struct message *messag
 /* Counts items; those of the report go to `account`, batches to its other end. */
 static void take_apart(const struct map_task *task, struct counters *counters, struct seen *seen)
 {
-    const struct layout *layout = task->job->layout;
+    const struct job_layout *layout = task->job->layout;
     struct arena arena = {0};
     struct error err;
     for (uint32_t worker = 0; worker < task->output_count; worker++) {
@@ -374,7 +374,7 @@ static bool is_read_first(const struct plan *plan, uint32_t scan)
 /* One scan_run over all chunks, without any mapper. */
 static void count_directly(struct crew *crew, uint32_t scan_id, struct counters *counters)
 {
-    const struct layout *layout = crew->map.layout;
+    const struct job_layout *layout = crew->map.layout;
     const struct scan *scan = &layout->plan->scans[scan_id];
     struct scan_run_options options = {.plan = layout->plan,
                                        .scan = scan,
@@ -442,7 +442,7 @@ static void every_shard_gets_one_batch_and_reports_add_up(void **state)
     struct arena arena = {0};
     struct mapper *mapper = new_mapper();
     crew_open(&crew);
-    const struct layout *layout = crew.map.layout;
+    const struct job_layout *layout = crew.map.layout;
     for (uint32_t scan = 0; scan < layout->plan->scan_count; scan++) {
         struct counters reported;
         struct counters direct;

@@ -14,7 +14,7 @@ enum { LEASE_MS = 60000, REPAIR_MS = 1000, TOMBSTONE_CHECK_MS = 5000, QUEUES = 2
 struct world {
     struct worker *worker;
     struct effects effects;
-    struct layout *layout;
+    struct job_layout *layout;
     struct arena arena; /* Of what is decoded. */
     uint64_t now_ms;
 };

@@ -16,7 +16,7 @@ struct world {
     struct worker *worker;
     struct effects effects;
     struct arena arena;
-    struct layout *layout;
+    struct job_layout *layout;
     uint64_t now_ms;
     uint32_t alive_count;
 };
