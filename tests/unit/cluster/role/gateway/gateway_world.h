@@ -60,7 +60,7 @@ static const struct manifest_table world_tables[] = {
     {TEXT_INIT("stores"), &world_files[1], 1},
 };
 
-struct world {
+struct gateway_world {
     struct gateway *gateway;
     struct effects effects;
     struct arena arena; /* Of messages looked at, until the end. */
@@ -100,7 +100,7 @@ static inline struct gateway_config world_config(void)
 
 /* ---- steps ---- */
 
-static inline void world_step(struct world *world, struct event *event)
+static inline void world_step(struct gateway_world *world, struct event *event)
 {
     effects_reset(&world->effects);
     event->now_ms = world->now_ms;
@@ -114,38 +114,39 @@ static inline void world_step(struct world *world, struct event *event)
     event_done(event);
 }
 
-static inline void world_event(struct world *world, enum event_kind kind)
+static inline void world_event(struct gateway_world *world, enum event_kind kind)
 {
     struct event event = {.kind = kind};
     world_step(world, &event);
 }
 
-static inline void world_bus(struct world *world, enum bus_event_kind kind)
+static inline void world_bus(struct gateway_world *world, enum bus_event_kind kind)
 {
     struct event event = {.kind = EVENT_BUS, .bus = {.kind = kind}};
     world_step(world, &event);
 }
 
-static inline void world_tick(struct world *world, uint64_t later_ms)
+static inline void world_tick(struct gateway_world *world, uint64_t later_ms)
 {
     world->now_ms += later_ms;
     world_event(world, EVENT_TICK);
 }
 
-static inline void world_settle(struct world *world, enum bus_event_kind kind, uint64_t token)
+static inline void world_settle(struct gateway_world *world, enum bus_event_kind kind,
+                                uint64_t token)
 {
     struct event event = {.kind = EVENT_BUS, .bus = {.kind = kind, .token = token}};
     world_step(world, &event);
 }
 
-static inline void world_gone(struct world *world, uint64_t id)
+static inline void world_gone(struct gateway_world *world, uint64_t id)
 {
     struct event event = {.kind = EVENT_GONE, .gone_id = id};
     world_step(world, &event);
 }
 
 /* Gives the request's id. */
-static inline uint64_t world_ask(struct world *world, const struct api_request *request)
+static inline uint64_t world_ask(struct gateway_world *world, const struct api_request *request)
 {
     struct event event = {.kind = EVENT_REQUEST,
                           .request = {.id = ++world->last_id, .api = request}};
@@ -153,23 +154,23 @@ static inline uint64_t world_ask(struct world *world, const struct api_request *
     return world->last_id;
 }
 
-static inline void world_open_with(struct world *world, const struct gateway_config *config)
+static inline void world_open_with(struct gateway_world *world, const struct gateway_config *config)
 {
     struct error err;
-    *world = (struct world){.now_ms = 1000, .fail_after = UINT64_MAX};
+    *world = (struct gateway_world){.now_ms = 1000, .fail_after = UINT64_MAX};
     arena_init(&world->arena, NULL);
     assert_int_equal(gateway_create(config, &world->gateway, &err), STATUS_OK);
     world_event(world, EVENT_STARTED);
     world_bus(world, BUS_CONNECTED);
 }
 
-static inline void world_open(struct world *world)
+static inline void world_open(struct gateway_world *world)
 {
     struct gateway_config config = world_config();
     world_open_with(world, &config);
 }
 
-static inline void world_close(struct world *world)
+static inline void world_close(struct gateway_world *world)
 {
     gateway_destroy(world->gateway);
     effects_done(&world->effects);
@@ -179,7 +180,8 @@ static inline void world_close(struct world *world)
 
 /* ---- what came out ---- */
 
-static inline const struct effect *world_find(const struct world *world, enum effect_kind kind)
+static inline const struct effect *world_find(const struct gateway_world *world,
+                                              enum effect_kind kind)
 {
     for (uint32_t i = 0; i < world->effects.count; i++) {
         if (world->effects.items[i].kind == kind) return &world->effects.items[i];
@@ -187,7 +189,7 @@ static inline const struct effect *world_find(const struct world *world, enum ef
     return NULL;
 }
 
-static inline uint32_t world_count(const struct world *world, enum effect_kind kind)
+static inline uint32_t world_count(const struct gateway_world *world, enum effect_kind kind)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < world->effects.count; i++) {
@@ -196,7 +198,7 @@ static inline uint32_t world_count(const struct world *world, enum effect_kind k
     return count;
 }
 
-static inline const struct effect_reply *world_reply(const struct world *world, uint64_t id)
+static inline const struct effect_reply *world_reply(const struct gateway_world *world, uint64_t id)
 {
     const struct effect_reply *found = NULL;
     for (uint32_t i = 0; i < world->effects.count; i++) {
@@ -209,20 +211,20 @@ static inline const struct effect_reply *world_reply(const struct world *world, 
 }
 
 /* 0: not answered in this step. */
-static inline uint32_t world_answer(const struct world *world, uint64_t id)
+static inline uint32_t world_answer(const struct gateway_world *world, uint64_t id)
 {
     const struct effect_reply *reply = world_reply(world, id);
     return reply == NULL ? 0 : reply->api.status;
 }
 
-static inline bool world_says(const struct world *world, uint64_t id, const char *words)
+static inline bool world_says(const struct gateway_world *world, uint64_t id, const char *words)
 {
     const struct effect_reply *reply = world_reply(world, id);
     return reply != NULL &&
            memmem(reply->api.body.bytes, reply->api.body.size, words, strlen(words)) != NULL;
 }
 
-static inline bool world_decode(struct world *world, const struct effect_send *send,
+static inline bool world_decode(struct gateway_world *world, const struct effect_send *send,
                                 struct message *out)
 {
     struct error err;
@@ -231,7 +233,7 @@ static inline bool world_decode(struct world *world, const struct effect_send *s
 }
 
 /* The message of a kind to a node (NULL: to a work queue) among the effects. */
-static inline const struct effect_send *world_sent(struct world *world, const char *to,
+static inline const struct effect_send *world_sent(struct gateway_world *world, const char *to,
                                                    enum message_kind kind, struct message *out)
 {
     for (uint32_t i = 0; i < world->effects.count; i++) {
@@ -244,7 +246,7 @@ static inline const struct effect_send *world_sent(struct world *world, const ch
     return NULL;
 }
 
-static inline uint32_t world_sent_count(struct world *world, enum message_kind kind)
+static inline uint32_t world_sent_count(struct gateway_world *world, enum message_kind kind)
 {
     uint32_t count = 0;
     struct message message;
@@ -256,7 +258,7 @@ static inline uint32_t world_sent_count(struct world *world, enum message_kind k
     return count;
 }
 
-static inline bool world_revokes(const struct world *world, uint64_t token)
+static inline bool world_revokes(const struct gateway_world *world, uint64_t token)
 {
     for (uint32_t i = 0; i < world->effects.count; i++) {
         const struct effect *effect = &world->effects.items[i];
@@ -266,7 +268,7 @@ static inline bool world_revokes(const struct world *world, uint64_t token)
 }
 
 /* The view in an answer. */
-static inline struct job_view world_view(struct world *world, uint64_t id)
+static inline struct job_view world_view(struct gateway_world *world, uint64_t id)
 {
     const struct effect_reply *reply = world_reply(world, id);
     struct error err;
@@ -281,7 +283,7 @@ static inline struct job_view world_view(struct world *world, uint64_t id)
 
 /* ---- what workers say ---- */
 
-static inline void world_deliver(struct world *world, const struct message *message)
+static inline void world_deliver(struct gateway_world *world, const struct message *message)
 {
     struct event event = {
         .kind = EVENT_BUS,
@@ -294,8 +296,8 @@ static inline void world_deliver(struct world *world, const struct message *mess
     assert_int_equal(world_find(world, EFFECT_ACK)->delivery, world->last_delivery);
 }
 
-static inline struct message world_message(const struct world *world, enum message_kind kind,
-                                           uint32_t worker)
+static inline struct message world_message(const struct gateway_world *world,
+                                           enum message_kind kind, uint32_t worker)
 {
     return (struct message){.kind = kind,
                             .job = TEXT_LITERAL("j1"),
@@ -303,7 +305,7 @@ static inline struct message world_message(const struct world *world, enum messa
                             .from = world_workers[worker].name};
 }
 
-static inline void world_stored(struct world *world, uint64_t number, uint32_t worker,
+static inline void world_stored(struct gateway_world *world, uint64_t number, uint32_t worker,
                                 enum stored_outcome outcome)
 {
     struct message message = world_message(world, MESSAGE_STORED, worker);
@@ -312,7 +314,7 @@ static inline void world_stored(struct world *world, uint64_t number, uint32_t w
     world_deliver(world, &message);
 }
 
-static inline void world_status(struct world *world, uint32_t worker,
+static inline void world_status(struct gateway_world *world, uint32_t worker,
                                 const struct message_status *status_now)
 {
     struct message message = world_message(world, MESSAGE_STATUS, worker);
@@ -321,7 +323,7 @@ static inline void world_status(struct world *world, uint32_t worker,
 }
 
 /* The same from all workers, which are in the given state and have nothing. */
-static inline void world_status_all(struct world *world, uint64_t number,
+static inline void world_status_all(struct gateway_world *world, uint64_t number,
                                     enum worker_job_state state)
 {
     for (uint32_t i = 0; i < WORKERS; i++) {
@@ -352,7 +354,8 @@ static inline struct job_request world_job(void)
     };
 }
 
-static inline uint64_t world_put(struct world *world, const struct job_request *job, const char *id)
+static inline uint64_t world_put(struct gateway_world *world, const struct job_request *job,
+                                 const char *id)
 {
     struct buf body = {0};
     struct api_request request = world_request(API_PUT_JOB);
@@ -366,7 +369,7 @@ static inline uint64_t world_put(struct world *world, const struct job_request *
 }
 
 /* Keeps the shape of what was just put; gives the number under which workers answer. */
-static inline uint64_t world_learn(struct world *world)
+static inline uint64_t world_learn(struct gateway_world *world)
 {
     struct error err;
     struct message message;
@@ -385,7 +388,7 @@ static inline uint64_t world_learn(struct world *world)
 }
 
 /* Job j1, accepted by all. */
-static inline void world_accept(struct world *world)
+static inline void world_accept(struct gateway_world *world)
 {
     struct job_request job = world_job();
     uint64_t id = world_put(world, &job, "j1");
@@ -397,7 +400,7 @@ static inline void world_accept(struct world *world)
 }
 
 /* The number of the round that began in the last step; 0: none did. */
-static inline uint64_t world_round(struct world *world)
+static inline uint64_t world_round(struct gateway_world *world)
 {
     struct message first, other;
     if (world_sent(world, "w1", MESSAGE_SYNC, &first) == NULL) return 0;
@@ -410,7 +413,7 @@ static inline uint64_t world_round(struct world *world)
 }
 
 /* The body of a chunk of a scan, sound in every way. */
-static inline void world_chunk(struct world *world, uint32_t scan, uint64_t number,
+static inline void world_chunk(struct gateway_world *world, uint32_t scan, uint64_t number,
                                struct buf *body, struct api_request *out)
 {
     static const uint32_t map[] = {0, 1, 2};
@@ -433,7 +436,7 @@ static inline void world_chunk(struct world *world, uint32_t scan, uint64_t numb
     out->checksum = hash_bytes(body->bytes, body->size);
 }
 
-static inline uint64_t world_put_chunk(struct world *world, uint32_t scan, uint64_t number)
+static inline uint64_t world_put_chunk(struct gateway_world *world, uint32_t scan, uint64_t number)
 {
     struct buf body = {0};
     struct api_request request;
@@ -443,7 +446,7 @@ static inline uint64_t world_put_chunk(struct world *world, uint32_t scan, uint6
     return id;
 }
 
-static inline uint64_t world_get(struct world *world, uint32_t wait_ms)
+static inline uint64_t world_get(struct gateway_world *world, uint32_t wait_ms)
 {
     struct api_request request = world_request(API_GET_JOB);
     request.wait_ms = wait_ms;
@@ -451,9 +454,9 @@ static inline uint64_t world_get(struct world *world, uint32_t wait_ms)
 }
 
 /* A gateway that does not know the job that another has accepted. */
-static inline void world_open_late(struct world *world)
+static inline void world_open_late(struct gateway_world *world)
 {
-    struct world other;
+    struct gateway_world other;
     world_open(&other);
     world_accept(&other);
     world_open(world);
@@ -466,8 +469,9 @@ static inline void world_open_late(struct world *world)
 /* How a worker may stand to a job; ready: with copies of all build sides. */
 enum worker_kind { KIND_SILENT, KIND_UNKNOWN, KIND_BARE, KIND_READY, KINDS };
 
-static inline struct message_status world_status_of(const struct world *world, uint64_t round,
-                                                    enum worker_kind kind, uint32_t *copies)
+static inline struct message_status world_status_of(const struct gateway_world *world,
+                                                    uint64_t round, enum worker_kind kind,
+                                                    uint32_t *copies)
 {
     const struct plan *plan = world->layout->plan;
     struct message_status now = {.request = round, .maps = true, .copies = copies};

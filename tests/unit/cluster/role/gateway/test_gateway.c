@@ -12,7 +12,7 @@
 static void every_request_needs_the_token(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct gateway_config config = world_config();
     config.token = TEXT_LITERAL("secret");
     world_open_with(&world, &config);
@@ -33,7 +33,7 @@ static void every_request_needs_the_token(void **state)
 static void without_a_broker_whatever_needs_it_is_refused(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     world_bus(&world, BUS_DISCONNECTED);
@@ -54,7 +54,7 @@ static void without_a_broker_whatever_needs_it_is_refused(void **state)
 static void more_requests_than_can_wait_are_refused(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     uint64_t first = 0;
@@ -94,7 +94,7 @@ static uint32_t expected_answer(const uint32_t *outcomes)
     return any(outcomes, STORED_NEW) ? 201 : 200;
 }
 
-static void check_taken_back(struct world *world, const uint32_t *outcomes, bool expected)
+static void check_taken_back(struct gateway_world *world, const uint32_t *outcomes, bool expected)
 {
     for (uint32_t i = 0; i < WORKERS; i++) {
         struct message message;
@@ -107,7 +107,7 @@ static void check_taken_back(struct world *world, const uint32_t *outcomes, bool
     }
 }
 
-static void check_ordered(struct world *world, const uint32_t *outcomes, uint64_t id,
+static void check_ordered(struct gateway_world *world, const uint32_t *outcomes, uint64_t id,
                           uint64_t number)
 {
     struct message message;
@@ -129,7 +129,7 @@ static void check_ordered(struct world *world, const uint32_t *outcomes, uint64_
 
 static void check_outcomes(const uint32_t *outcomes)
 {
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     struct job_request job = world_job();
     uint64_t id = world_put(&world, &job, "j1");
@@ -183,7 +183,7 @@ static void every_mix_of_answers_to_a_manifest_has_its_outcome(void **state)
 static void an_accepted_job_is_open_where_nothing_is_needed(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     struct job_request job = world_job();
     uint64_t id = world_put(&world, &job, "j1");
@@ -208,7 +208,7 @@ static void an_accepted_job_is_open_where_nothing_is_needed(void **state)
 static void a_worker_without_an_inbox_is_silent(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct message message;
     world_open(&world);
     struct job_request job = world_job();
@@ -225,7 +225,8 @@ static void a_worker_without_an_inbox_is_silent(void **state)
     world_close(&world);
 }
 
-static void check_wrong_job(struct world *world, const struct job_request *job, const char *words)
+static void check_wrong_job(struct gateway_world *world, const struct job_request *job,
+                            const char *words)
 {
     uint64_t id = world_put(world, job, "j1");
     assert_int_equal(world_answer(world, id), 400);
@@ -236,7 +237,7 @@ static void check_wrong_job(struct world *world, const struct job_request *job, 
 static void a_wrong_job_is_refused_with_the_reason(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     struct job_request job = world_job();
     job.build = TEXT_LITERAL("9.9");
@@ -274,7 +275,7 @@ static void an_analysis_is_known_by_its_name(void **state)
     (void)state;
     const struct manifest_query chosen = {.name = TEXT_LITERAL("names")};
     for (uint32_t count = 0; count < 2; count++) {
-        struct world world;
+        struct gateway_world world;
         world_open(&world);
         struct job_request job = world_job();
         job.analysis = TEXT_LITERAL("shops");
@@ -302,7 +303,7 @@ static void an_analysis_is_known_by_its_name(void **state)
 static void a_differing_second_put_is_refused(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     struct job_request job = world_job();
@@ -325,7 +326,7 @@ static void a_differing_second_put_is_refused(void **state)
 static void a_chunk_is_answered_when_the_broker_has_it(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     for (uint64_t number = 0; number < 5; number++) {
@@ -354,7 +355,7 @@ static void a_chunk_is_answered_when_the_broker_has_it(void **state)
 static void who_sends_and_never_asks_is_held_to_the_window(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     uint64_t id = 0;
@@ -374,7 +375,7 @@ static void who_sends_and_never_asks_is_held_to_the_window(void **state)
 static void numbers_that_files_of_this_size_can_t_have_are_refused(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     uint64_t limit = job_layout_chunk_limit(world.layout, world.early);
@@ -391,7 +392,7 @@ static void numbers_that_files_of_this_size_can_t_have_are_refused(void **state)
 static void a_worker_that_can_t_store_a_running_job_ends_it(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct message message;
     world_open(&world);
     world_accept(&world);
@@ -420,7 +421,7 @@ static void a_worker_that_can_t_store_a_running_job_ends_it(void **state)
 static void a_blocked_broker_is_told(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     world_bus(&world, BUS_BLOCKED);
@@ -436,7 +437,7 @@ static void a_blocked_broker_is_told(void **state)
 static void a_chunk_nobody_waits_for_is_not_published_again(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
 
@@ -467,7 +468,8 @@ static void a_chunk_nobody_waits_for_is_not_published_again(void **state)
     world_close(&world);
 }
 
-static void check_chunk(struct world *world, const struct api_request *request, uint32_t expected)
+static void check_chunk(struct gateway_world *world, const struct api_request *request,
+                        uint32_t expected)
 {
     assert_int_equal(world_answer(world, world_ask(world, request)), expected);
     assert_int_equal(world->effects.count, 1);
@@ -476,7 +478,7 @@ static void check_chunk(struct world *world, const struct api_request *request, 
 static void a_chunk_that_is_not_sound_is_refused(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct buf body = {0};
     struct api_request sound, request;
     world_open(&world);
@@ -542,7 +544,7 @@ static void a_chunk_that_is_not_sound_is_refused(void **state)
 
 /* ---- ends ---- */
 
-static uint64_t put_end(struct world *world, uint64_t count, uint64_t sum)
+static uint64_t put_end(struct gateway_world *world, uint64_t count, uint64_t sum)
 {
     struct api_request request = world_request(API_PUT_END);
     request.scan = world->early;
@@ -554,7 +556,7 @@ static uint64_t put_end(struct world *world, uint64_t count, uint64_t sum)
 static void an_end_is_answered_when_all_workers_will_hear_it(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     uint64_t id = put_end(&world, 4, 99);
@@ -596,7 +598,8 @@ static void an_end_is_answered_when_all_workers_will_hear_it(void **state)
 
 /* ---- the end of a job ---- */
 
-static void confirm_removes(struct world *world, enum remove_reason reason, uint64_t manifest)
+static void confirm_removes(struct gateway_world *world, enum remove_reason reason,
+                            uint64_t manifest)
 {
     uint64_t tokens[WORKERS];
     struct message message;
@@ -617,7 +620,7 @@ static void confirm_removes(struct world *world, enum remove_reason reason, uint
 static void a_cancelled_job_is_remembered_for_its_readers(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     uint64_t waiting = world_get(&world, 5000);
@@ -626,7 +629,7 @@ static void a_cancelled_job_is_remembered_for_its_readers(void **state)
     assert_int_equal(world_answer(&world, world_ask(&world, &request)), 403);
     request.has_owner = false; /* An operator. */
     uint64_t first = world_ask(&world, &request);
-    /* While it is being deleted nobody is asked for it, else it would be given again. */
+    /* While it is being deleted no round begins: it would send the manifest again. */
     world_tick(&world, PERIOD_MS);
     assert_int_equal(world.effects.count, 0);
     uint64_t id = world_ask(&world, &request);
@@ -654,7 +657,7 @@ static void a_cancelled_job_is_remembered_for_its_readers(void **state)
 static void an_expired_job_is_told_to_readers_and_may_be_begun_anew(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     world_get(&world, 0);
@@ -678,7 +681,7 @@ static void an_expired_job_is_told_to_readers_and_may_be_begun_anew(void **state
 static void deleting_twice_is_deleting_once(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     world_get(&world, 0);
@@ -700,7 +703,7 @@ static void deleting_twice_is_deleting_once(void **state)
 }
 
 /* A worker sends the job's manifest, as one does that has it. */
-static void tell_manifest(struct world *world)
+static void tell_manifest(struct gateway_world *world)
 {
     struct message message = world_message(world, MESSAGE_MANIFEST, 0);
     message.store.bytes = world->layout->bytes;
@@ -711,7 +714,7 @@ static void a_key_is_looked_at_before_a_job_is_deleted_that_is_not_known(void **
 {
     (void)state;
     for (uint32_t is_owner = 0; is_owner < 2; is_owner++) {
-        struct world world;
+        struct gateway_world world;
         world_open(&world);
         world_accept(&world);
         world_tick(&world, CLIENT_TIMEOUT_MS); /* And is forgotten here. */
@@ -736,7 +739,7 @@ static void a_key_is_looked_at_before_a_job_is_deleted_that_is_not_known(void **
 static void a_name_is_free_again_when_nothing_is_heard_of_its_job(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     struct job_request job = world_job();
@@ -765,7 +768,7 @@ static void a_name_is_free_again_when_nothing_is_heard_of_its_job(void **state)
 static void a_delete_that_fails_leaves_the_job(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct message message;
     world_open(&world);
     world_accept(&world);
@@ -781,7 +784,7 @@ static void a_delete_that_fails_leaves_the_job(void **state)
 /* ---- pages ---- */
 
 /* Worker i holds the first i of these jobs, and the last in a state of its own. */
-static void tell_jobs(struct world *world, uint64_t number, uint32_t worker)
+static void tell_jobs(struct gateway_world *world, uint64_t number, uint32_t worker)
 {
     struct listed_job jobs[] = {
         {.job = TEXT_LITERAL("a"), .state = WORKER_JOB_COMPLETE, .age_ms = 10, .lease_ms = 5},
@@ -795,7 +798,7 @@ static void tell_jobs(struct world *world, uint64_t number, uint32_t worker)
     world_deliver(world, &message);
 }
 
-static uint64_t ask_list(struct world *world, enum api_kind kind, uint64_t *out_number)
+static uint64_t ask_list(struct gateway_world *world, enum api_kind kind, uint64_t *out_number)
 {
     struct message message;
     struct api_request request = world_request(kind);
@@ -809,7 +812,7 @@ static uint64_t ask_list(struct world *world, enum api_kind kind, uint64_t *out_
 static void lists_are_what_the_workers_tell(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     uint64_t number;
     uint64_t id = ask_list(&world, API_LIST_JOBS, &number);
@@ -828,7 +831,7 @@ static void lists_are_what_the_workers_tell(void **state)
 static void a_list_does_not_wait_for_the_silent(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     uint64_t number;
     uint64_t id = ask_list(&world, API_NODES, &number);
@@ -850,7 +853,7 @@ static void a_list_does_not_wait_for_the_silent(void **state)
 static void metrics_count_what_this_gateway_did(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     struct api_request request = world_request(API_METRICS);
@@ -869,7 +872,7 @@ static void metrics_count_what_this_gateway_did(void **state)
 static void stopping_waits_for_chunks_and_answers_the_rest(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     uint64_t get = world_get(&world, 60000);
@@ -891,7 +894,7 @@ static void stopping_waits_for_chunks_and_answers_the_rest(void **state)
 static void stopping_does_not_wait_for_ever(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct gateway_config config = world_config();
     config.reply_deadline_ms = 60000;
     world_open_with(&world, &config);
@@ -908,14 +911,14 @@ static void stopping_does_not_wait_for_ever(void **state)
 
 /* ---- bounds ---- */
 
-/* Whoever does not know a job asks for its manifest. */
-static bool knows(struct world *world, const char *id)
+/* A gateway that does not know a job asks for its manifest. */
+static bool knows(struct gateway_world *world, const char *id)
 {
     struct message message;
     struct api_request request = world_request(API_GET_JOB);
     request.job = text_of(id);
     uint64_t asked = world_ask(world, &request);
-    /* A round for somebody who is gone may be under way. */
+    /* A round for a client that is gone may be under way. */
     for (int i = 0; world_sent(world, "w1", MESSAGE_SYNC, &message) == NULL; i++) {
         assert_true(i < 3);
         world_tick(world, i == 0 ? ROUND_DEADLINE_MS : PERIOD_MS);
@@ -924,7 +927,7 @@ static bool knows(struct world *world, const char *id)
     return !message.sync.needs_manifest;
 }
 
-static void accept_as(struct world *world, const char *id)
+static void accept_as(struct gateway_world *world, const char *id)
 {
     struct job_request job = world_job();
     uint64_t asked = world_put(world, &job, id);
@@ -941,7 +944,7 @@ static void accept_as(struct world *world, const char *id)
 static void the_job_longest_not_asked_for_is_forgotten(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     const char *ids[JOBS + 1] = {"a", "b", "c", "d"};
     for (uint32_t i = 0; i < JOBS; i++) {

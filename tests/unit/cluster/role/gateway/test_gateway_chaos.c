@@ -11,8 +11,8 @@
 
 enum { CHAOS_STEPS = 300, CHAOS_IDS = CHAOS_STEPS + 1 };
 
-struct chaos {
-    struct world world;
+struct gateway_chaos {
+    struct gateway_world world;
     struct random random;
     bool answered[CHAOS_IDS];
     bool gone[CHAOS_IDS];
@@ -22,9 +22,9 @@ struct chaos {
     uint32_t next_token;
 };
 
-static void chaos_look(struct chaos *chaos)
+static void chaos_look(struct gateway_chaos *chaos)
 {
-    struct world *world = &chaos->world;
+    struct gateway_world *world = &chaos->world;
     for (uint32_t i = 0; i < world->effects.count; i++) {
         const struct effect *effect = &world->effects.items[i];
         struct message message;
@@ -47,9 +47,9 @@ static void chaos_look(struct chaos *chaos)
     arena_reset(&world->arena);
 }
 
-static void chaos_ask(struct chaos *chaos)
+static void chaos_ask(struct gateway_chaos *chaos)
 {
-    struct world *world = &chaos->world;
+    struct gateway_world *world = &chaos->world;
     struct job_request job = world_job();
     const struct text queries[] = {TEXT_LITERAL("totals"), TEXT_LITERAL(".audit"),
                                    TEXT_LITERAL("none")};
@@ -72,11 +72,11 @@ static void chaos_ask(struct chaos *chaos)
     }
 }
 
-static void chaos_deliver(struct chaos *chaos)
+static void chaos_deliver(struct gateway_chaos *chaos)
 {
     static const enum message_kind kinds[] = {MESSAGE_STORED,   MESSAGE_STATUS, MESSAGE_STATUS,
                                               MESSAGE_MANIFEST, MESSAGE_RESULT, MESSAGE_END};
-    struct world *world = &chaos->world;
+    struct gateway_world *world = &chaos->world;
     uint32_t worker = random_below(&chaos->random, WORKERS);
     struct message message = world_message(world, kinds[random_below(&chaos->random, 6)], worker);
     uint64_t number = chaos->numbers[random_below(&chaos->random, 16)];
@@ -102,9 +102,9 @@ static void chaos_deliver(struct chaos *chaos)
     world_deliver(world, &message);
 }
 
-static void chaos_step(struct chaos *chaos)
+static void chaos_step(struct gateway_chaos *chaos)
 {
-    struct world *world = &chaos->world;
+    struct gateway_world *world = &chaos->world;
     uint64_t token = chaos->tokens[random_below(&chaos->random, 16)];
     uint32_t choice = random_below(&chaos->random, 100);
     world->now_ms += random_below(&chaos->random, 30);
@@ -131,7 +131,7 @@ static void every_request_is_answered_once_whatever_happens(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 200; seed++) {
-        struct chaos chaos = {.random = {seed}};
+        struct gateway_chaos chaos = {.random = {seed}};
         world_open_late(&chaos.world);
         for (uint32_t i = 0; i < CHAOS_STEPS; i++) {
             chaos_step(&chaos);
@@ -156,7 +156,7 @@ enum { STORY_STEPS = 10 };
  * whether it came to that. */
 static bool story_with_failure(uint32_t failing, uint64_t count)
 {
-    struct world world;
+    struct gateway_world world;
     struct job_request job = world_job();
     uint64_t number = 0;
     uint64_t round = 0;
@@ -183,7 +183,7 @@ static bool story_with_failure(uint32_t failing, uint64_t count)
         if (step == 0 && !refused) number = world_learn(&world);
         if (step == WORKERS + 1 && !refused) round = world_round(&world);
     }
-    /* Either the process ends, or somebody was told. */
+    /* Either the process ends, or a client was answered. */
     if (refused && !world.effects.failed) {
         assert_true(world_find(&world, EFFECT_REPLY) != NULL || world_find(&world, EFFECT_SAY));
     }

@@ -26,7 +26,7 @@ static struct monitored monitored_node(const char *name, enum node_role role, en
     return monitored;
 }
 
-static void tell_view(struct world *world, uint64_t term, const char *leader,
+static void tell_view(struct gateway_world *world, uint64_t term, const char *leader,
                       const struct monitored *nodes, uint32_t count)
 {
     struct view view = {.term = {term, 0}, .node_total = count, .node_count = count};
@@ -38,13 +38,13 @@ static void tell_view(struct world *world, uint64_t term, const char *leader,
     world_step(world, &event);
 }
 
-static void tell_view_of_one(struct world *world, uint64_t term, const char *leader,
+static void tell_view_of_one(struct gateway_world *world, uint64_t term, const char *leader,
                              struct monitored node)
 {
     tell_view(world, term, leader, &node, 1);
 }
 
-static void tell_happened(struct world *world, struct event_place place, uint64_t age_ms,
+static void tell_happened(struct gateway_world *world, struct event_place place, uint64_t age_ms,
                           enum cluster_event_kind kind, const char *node)
 {
     struct event_list list = {.event_count = 1};
@@ -57,7 +57,7 @@ static void tell_happened(struct world *world, struct event_place place, uint64_
     world_step(world, &event);
 }
 
-static void answer_list(struct world *world, uint64_t number)
+static void answer_list(struct gateway_world *world, uint64_t number)
 {
     for (uint32_t i = 0; i < WORKERS; i++) {
         struct message message = world_message(world, MESSAGE_JOBS, i);
@@ -66,7 +66,7 @@ static void answer_list(struct world *world, uint64_t number)
     }
 }
 
-static uint64_t list_number(struct world *world)
+static uint64_t list_number(struct gateway_world *world)
 {
     struct message message;
     assert_non_null(world_sent(world, "w1", MESSAGE_LIST, &message));
@@ -74,7 +74,7 @@ static uint64_t list_number(struct world *world)
 }
 
 /* GET nodes, answered by all workers. */
-static struct node_list nodes_now(struct world *world)
+static struct node_list nodes_now(struct gateway_world *world)
 {
     struct api_request request = world_request(API_NODES);
     uint64_t id = world_ask(world, &request);
@@ -102,7 +102,7 @@ static const struct node_entry *entry_of(const struct node_list *list, const cha
 static void without_monitors_a_node_is_as_it_answers(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_tick(&world, 500);
     struct node_list list = nodes_now(&world);
@@ -122,7 +122,7 @@ static void without_monitors_a_node_is_as_it_answers(void **state)
 static void the_list_has_every_node_that_monitors_tell_of(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     struct monitored some[] = {monitored_node("m1", NODE_MONITOR, HEALTH_UP),
                                monitored_node("broker", NODE_BROKER, HEALTH_STARTING),
@@ -163,7 +163,7 @@ static void the_list_has_every_node_that_monitors_tell_of(void **state)
 static void an_older_term_is_not_heard(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     tell_view_of_one(&world, 5, "m2", monitored_node("w1", NODE_WORKER, HEALTH_UP));
     tell_view_of_one(&world, 4, "m1", monitored_node("w1", NODE_WORKER, HEALTH_BROKEN));
@@ -182,7 +182,7 @@ static void an_older_term_is_not_heard(void **state)
 static void what_monitors_said_long_ago_does_not_count(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     tell_view_of_one(&world, 5, "m2", monitored_node("w1", NODE_WORKER, HEALTH_STOPPED));
     world_tick(&world, FRESH_MS - 1);
@@ -199,7 +199,7 @@ static void what_monitors_said_long_ago_does_not_count(void **state)
 
 /* ---- queues ---- */
 
-static void tell_measured(struct world *world, const char *name, uint64_t messages)
+static void tell_measured(struct gateway_world *world, const char *name, uint64_t messages)
 {
     struct queue_depth depth = {.messages = messages, .consumers = 2};
     (void)snprintf(depth.name, sizeof depth.name, "%s", name);
@@ -211,7 +211,7 @@ static void tell_measured(struct world *world, const char *name, uint64_t messag
 static void a_list_of_nodes_waits_a_little_for_the_queues(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct gateway_config config = world_config();
     config.measures_queues = true;
     world_open_with(&world, &config);
@@ -245,7 +245,7 @@ struct told {
     uint32_t count;
 };
 
-static uint64_t ask_timeline(struct world *world)
+static uint64_t ask_timeline(struct gateway_world *world)
 {
     struct api_request request = world_request(API_TIMELINE);
     request.has_owner = false;
@@ -254,7 +254,7 @@ static uint64_t ask_timeline(struct world *world)
     return id;
 }
 
-static void tell_milestones(struct world *world, uint64_t number, const struct told *told)
+static void tell_milestones(struct gateway_world *world, uint64_t number, const struct told *told)
 {
     struct message message = world_message(world, MESSAGE_JOBS, told->worker);
     message.jobs = (struct message_jobs){
@@ -262,7 +262,7 @@ static void tell_milestones(struct world *world, uint64_t number, const struct t
     world_deliver(world, &message);
 }
 
-static struct timeline timeline_of(struct world *world, uint64_t id)
+static struct timeline timeline_of(struct gateway_world *world, uint64_t id)
 {
     const struct effect_reply *reply = world_reply(world, id);
     assert_non_null(reply);
@@ -275,7 +275,7 @@ static struct timeline timeline_of(struct world *world, uint64_t id)
     return timeline;
 }
 
-static struct timeline timeline_now(struct world *world, const struct told *told)
+static struct timeline timeline_now(struct gateway_world *world, const struct told *told)
 {
     uint64_t id = ask_timeline(world);
     uint64_t number = list_number(world);
@@ -300,7 +300,7 @@ static void assert_event(const struct timeline *timeline, uint32_t place, const 
 static void a_timeline_has_the_earliest_that_anybody_knows(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     static const struct told told[WORKERS] = {
         {0,
@@ -328,7 +328,7 @@ static void a_timeline_has_the_earliest_that_anybody_knows(void **state)
 static void a_job_is_not_complete_before_all_of_it_is(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     static const struct told told[WORKERS] = {
         {0, {{MILESTONE_STORED, 900, 0}, {MILESTONE_COMPLETE, 200, 0}}, 2},
@@ -344,7 +344,7 @@ static void a_job_is_not_complete_before_all_of_it_is(void **state)
 static void a_timeline_has_what_happened_meanwhile(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world.now_ms = 100000;
     tell_happened(&world, (struct event_place){1, 1}, 90000, HAPPENED_ELECTED, "m1");
@@ -375,7 +375,7 @@ static void a_timeline_has_what_happened_meanwhile(void **state)
 static void where_the_beginning_is_forgotten_what_happened_before_is_told(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world.now_ms = 200000;
     tell_happened(&world, (struct event_place){1, 1}, 100000, HAPPENED_KILLED, "w1");
@@ -395,7 +395,7 @@ static void where_the_beginning_is_forgotten_what_happened_before_is_told(void *
 static void a_job_that_nobody_knows_has_no_timeline(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     uint64_t id = ask_timeline(&world);
     answer_list(&world, list_number(&world));
@@ -415,7 +415,7 @@ static void a_job_that_nobody_knows_has_no_timeline(void **state)
 static void the_latest_events_are_kept_in_order_however_they_come(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct random random = {11};
     enum { TOLD = 3 * KEPT };
     uint32_t order[TOLD];

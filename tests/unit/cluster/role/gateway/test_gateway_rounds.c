@@ -7,7 +7,7 @@
 
 #include "engine/base/random.h"
 
-static void deliver_manifest(struct world *world, uint32_t worker)
+static void deliver_manifest(struct gateway_world *world, uint32_t worker)
 {
     struct message message = world_message(world, MESSAGE_MANIFEST, worker);
     message.store.bytes = world->layout->bytes;
@@ -19,7 +19,7 @@ static void deliver_manifest(struct world *world, uint32_t worker)
 static void one_round_serves_all_who_seek_a_job(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct message message;
     world_open_late(&world);
     uint64_t get = world_get(&world, 0);
@@ -58,7 +58,7 @@ static void one_round_serves_all_who_seek_a_job(void **state)
 static void a_job_that_nobody_knows_is_not_there(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open_late(&world);
     uint64_t get = world_get(&world, 0);
     uint64_t round = world_round(&world);
@@ -80,7 +80,7 @@ static void a_job_that_nobody_knows_is_not_there(void **state)
 static void seeking_goes_on_until_the_deadline(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open_late(&world);
     uint64_t get = world_get(&world, 0);
     uint32_t rounds = 0;
@@ -107,7 +107,7 @@ static void a_manifest_that_is_another_is_of_no_use(void **state)
 {
     (void)state;
     for (uint32_t wrong = 0; wrong < 3; wrong++) {
-        struct world world;
+        struct gateway_world world;
         world_open_late(&world);
         uint64_t get = world_get(&world, 0);
         struct message message = world_message(&world, MESSAGE_MANIFEST, 0);
@@ -126,7 +126,7 @@ static void only_the_owner_may_ask_for_everything(void **state)
 {
     (void)state;
     for (uint32_t known = 0; known < 2; known++) {
-        struct world world;
+        struct gateway_world world;
         if (known == 1) {
             world_open(&world);
             world_accept(&world);
@@ -159,7 +159,7 @@ static void only_the_owner_may_ask_for_everything(void **state)
 static void rounds_come_at_a_steady_pace_while_the_owner_waits(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct message message;
     const struct scan_sent sent[] = {{0, 4}, {1, 2}, {9, 9}};
     const struct scan_sent less[] = {{0, 3}, {1, 5}};
@@ -199,7 +199,7 @@ static void rounds_come_at_a_steady_pace_while_the_owner_waits(void **state)
 static void the_owner_hears_only_news(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     const uint64_t numbers[] = {3};
     const struct rerequest rerequest = {
         .scan = 0, .attempt = 7, .numbers = numbers, .number_count = 1};
@@ -250,7 +250,7 @@ static void the_owner_hears_only_news(void **state)
     world_close(&world);
 }
 
-/* What somebody had in flight in this round or the one before may be on its way. */
+/* A chunk in flight at a worker in this round or the one before may be on its way. */
 static void what_may_be_on_its_way_is_not_wanted(void **state)
 {
     (void)state;
@@ -259,7 +259,7 @@ static void what_may_be_on_its_way_is_not_wanted(void **state)
     const bool told[] = {false, false, false, false, true, false, false, true};
     struct rerequest rerequest = {.attempt = 7, .numbers = &number, .number_count = 1};
     struct chunk_held in_flight = {.number = number};
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     for (uint32_t i = 0; i < sizeof held / sizeof held[0]; i++) {
@@ -282,7 +282,7 @@ static void what_may_be_on_its_way_is_not_wanted(void **state)
 static void all_who_wait_hear_the_same_news(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     uint64_t first = world_get(&world, 1000);
@@ -302,7 +302,7 @@ static void all_who_wait_hear_the_same_news(void **state)
 static void a_reader_neither_renews_nor_collects(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct message message;
     const uint64_t numbers[] = {3};
     const struct rerequest rerequest = {.numbers = numbers, .number_count = 1};
@@ -334,7 +334,7 @@ static void a_reader_neither_renews_nor_collects(void **state)
 static void a_worker_that_does_not_answer_in_time_is_not_live(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     uint64_t id = world_get(&world, 0);
@@ -350,7 +350,7 @@ static void a_worker_that_does_not_answer_in_time_is_not_live(void **state)
     world_close(&world);
 }
 
-static uint64_t applied_after(struct world *world, uint64_t first, uint64_t second)
+static uint64_t applied_after(struct gateway_world *world, uint64_t first, uint64_t second)
 {
     const uint64_t requests[] = {first, second};
     for (uint64_t i = 0; i < 2; i++) {
@@ -371,7 +371,7 @@ static void late_answers_count_unless_there_are_later_ones(void **state)
 {
     (void)state;
     for (uint32_t which = 0; which < 3; which++) {
-        struct world world;
+        struct gateway_world world;
         world_open(&world);
         world_accept(&world);
         uint64_t id = world_get(&world, 60000);
@@ -395,7 +395,7 @@ static void who_has_lost_the_job_gets_it_again_unless_all_have(void **state)
 {
     (void)state;
     for (uint32_t unknown = 0; unknown < 1u << WORKERS; unknown++) {
-        struct world world;
+        struct gateway_world world;
         struct message message;
         world_open(&world);
         world_accept(&world);
@@ -428,7 +428,7 @@ static void who_has_lost_the_job_gets_it_again_unless_all_have(void **state)
 static void a_job_of_the_same_name_is_another_job(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     uint64_t id = world_get(&world, 0);
@@ -447,7 +447,7 @@ static void a_job_of_the_same_name_is_another_job(void **state)
 
 static void check_open(const enum worker_kind *kinds)
 {
-    struct world world;
+    struct gateway_world world;
     uint32_t copies[64];
     world_open(&world);
     world_accept(&world);
@@ -515,7 +515,7 @@ static void model_apply(struct model_scan *model, const struct scan_state *told)
 
 static void check_progress(uint64_t seed)
 {
-    struct world world;
+    struct gateway_world world;
     struct random random = {seed};
     world_open(&world);
     world_accept(&world);
@@ -567,7 +567,7 @@ static void a_scan_is_as_far_as_the_slowest_worker(void **state)
 }
 
 /* One round with all but the last worker; what the owner hears of it. */
-static struct job_view round_without_the_last(struct world *world)
+static struct job_view round_without_the_last(struct gateway_world *world)
 {
     uint64_t id = world_get(world, 0);
     if (world_round(world) == 0) world_tick(world, PERIOD_MS);
@@ -582,7 +582,7 @@ static struct job_view round_without_the_last(struct world *world)
 static void a_worker_that_stays_silent_fails_the_job(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct gateway_config config = world_config();
     config.node_timeout_ms = 3 * ROUND_DEADLINE_MS + PERIOD_MS;
     world_open_with(&world, &config);
@@ -602,7 +602,7 @@ static void a_worker_that_stays_silent_fails_the_job(void **state)
 static void a_failed_worker_fails_the_job(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     world_open(&world);
     world_accept(&world);
     uint64_t id = world_get(&world, 60000);
@@ -627,7 +627,7 @@ static void a_failed_worker_fails_the_job(void **state)
 static void results_come_from_the_owner_of_the_last_fold(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct message message;
     struct error err;
     world_open(&world);
@@ -666,7 +666,7 @@ static void results_come_from_the_owner_of_the_last_fold(void **state)
             assert_int_equal(result_page_decode(bytes, &world.arena, &page, &err), STATUS_OK);
             assert_true(page.total == 9 && page.batch_count == 2);
             assert_true(text_equal(page.batches[1].bytes, TEXT_LITERAL("six")));
-            world_deliver(&world, &message); /* A second time it is nobody's. */
+            world_deliver(&world, &message); /* A second time no round waits for it. */
             assert_int_equal(world.effects.count, 1);
         }
     }
@@ -686,7 +686,7 @@ static void results_come_from_the_owner_of_the_last_fold(void **state)
 static void the_audit_are_one_part_of_each_worker(void **state)
 {
     (void)state;
-    struct world world;
+    struct gateway_world world;
     struct message message;
     struct error err;
     world_open(&world);

@@ -31,14 +31,14 @@ enum {
 
 enum driver_behaviour { DRIVER_WORKS, DRIVER_FAILS, DRIVER_HANGS };
 
-struct place { /* As monitor addresses have it: which of a node's two sockets. */
+struct monitor_place { /* As monitor addresses have it: which of a node's two sockets. */
     uint8_t node;
     bool is_main;
 };
 
 struct mail {
-    struct place from;
-    struct place to;
+    struct monitor_place from;
+    struct monitor_place to;
     struct datagram datagram;
 };
 
@@ -66,7 +66,7 @@ struct thing {
     uint32_t drives;
 };
 
-struct world {
+struct monitor_world {
     uint64_t now_ms;
     uint64_t wall_ms; /* The next incarnation. */
     struct thing things[NODES_MAX];
@@ -87,7 +87,7 @@ struct world {
     struct monitor_effects effects;
 };
 
-static inline struct thing *world_thing(struct world *world, const char *name)
+static inline struct thing *world_thing(struct monitor_world *world, const char *name)
 {
     for (uint32_t i = 0; i < world->count; i++) {
         if (strcmp(world->things[i].name, name) == 0) return &world->things[i];
@@ -96,8 +96,8 @@ static inline struct thing *world_thing(struct world *world, const char *name)
     return NULL;
 }
 
-static inline void world_post(struct world *world, struct place from, struct place to,
-                              const struct datagram *datagram)
+static inline void world_post(struct monitor_world *world, struct monitor_place from,
+                              struct monitor_place to, const struct datagram *datagram)
 {
     assert_true(world->mail_count < MAIL_MAX);
     struct mail *mail = &world->mails[world->mail_count++];
@@ -108,7 +108,7 @@ static inline void world_post(struct world *world, struct place from, struct pla
 
 /* ---- nodes ---- */
 
-static inline void thing_start(struct world *world, struct thing *thing)
+static inline void thing_start(struct monitor_world *world, struct thing *thing)
 {
     thing->runs = !thing->dies_at_start;
     thing->is_stuck = false;
@@ -147,7 +147,7 @@ static inline void thing_start(struct world *world, struct thing *thing)
 }
 
 /* What it wanted of the driver dies with a monitor. */
-static inline void thing_kill(struct world *world, struct thing *thing)
+static inline void thing_kill(struct monitor_world *world, struct thing *thing)
 {
     for (uint32_t i = 0; i < world->count; i++) {
         world->things[i].driven_at_ms[thing - world->things] = 0;
@@ -157,7 +157,8 @@ static inline void thing_kill(struct world *world, struct thing *thing)
     thing->monitor = NULL;
 }
 
-static inline void thing_heartbeat_to(struct world *world, struct thing *thing, uint32_t monitor)
+static inline void thing_heartbeat_to(struct monitor_world *world, struct thing *thing,
+                                      uint32_t monitor)
 {
     uint8_t self = (uint8_t)(thing - world->things);
     struct heartbeat heartbeat = {
@@ -168,11 +169,11 @@ static inline void thing_heartbeat_to(struct world *world, struct thing *thing, 
     };
     struct datagram datagram;
     heartbeat_sender_make(&thing->heartbeat_sender, monitor, &heartbeat, &datagram);
-    struct place to = {.node = (uint8_t)monitor, .is_main = true};
-    if (!thing->is_deaf) world_post(world, (struct place){.node = self}, to, &datagram);
+    struct monitor_place to = {.node = (uint8_t)monitor, .is_main = true};
+    if (!thing->is_deaf) world_post(world, (struct monitor_place){.node = self}, to, &datagram);
 }
 
-static inline void thing_heartbeat(struct world *world, struct thing *thing)
+static inline void thing_heartbeat(struct monitor_world *world, struct thing *thing)
 {
     if (!thing->is_stuck) thing->progress++;
     for (uint32_t i = 0; i < world->monitor_count; i++) {
@@ -180,7 +181,7 @@ static inline void thing_heartbeat(struct world *world, struct thing *thing)
     }
 }
 
-static inline void timeline_add(struct world *world, const struct event_list *events)
+static inline void timeline_add(struct monitor_world *world, const struct event_list *events)
 {
     for (uint32_t i = 0; i < events->event_count; i++) {
         const struct cluster_event *event = &events->events[i];
@@ -192,7 +193,8 @@ static inline void timeline_add(struct world *world, const struct event_list *ev
     }
 }
 
-static inline void thing_hear(struct world *world, struct thing *thing, const struct mail *mail)
+static inline void thing_hear(struct monitor_world *world, struct thing *thing,
+                              const struct mail *mail)
 {
     uint32_t monitor;
     struct datagram reply;
@@ -223,14 +225,14 @@ static inline void thing_hear(struct world *world, struct thing *thing, const st
 
 /* ---- monitors ---- */
 
-static inline void world_carry_out(struct world *world, uint32_t self)
+static inline void world_carry_out(struct monitor_world *world, uint32_t self)
 {
-    struct place from = {.node = (uint8_t)self, .is_main = true};
+    struct monitor_place from = {.node = (uint8_t)self, .is_main = true};
     assert_false(world->effects.failed);
     for (uint32_t i = 0; i < world->effects.count; i++) {
         const struct monitor_effect *effect = &world->effects.items[i];
         struct thing *target = &world->things[effect->node];
-        struct place to = {.node = (uint8_t)effect->node, .is_main = true};
+        struct monitor_place to = {.node = (uint8_t)effect->node, .is_main = true};
         switch (effect->kind) {
         case MONITOR_SEND_TO_MONITOR:
             if (!world->things[self].is_deaf) world_post(world, from, to, &effect->datagram);
@@ -258,7 +260,7 @@ static inline void world_carry_out(struct world *world, uint32_t self)
     monitor_effects_reset(&world->effects);
 }
 
-static inline void world_monitor_step(struct world *world, uint32_t self,
+static inline void world_monitor_step(struct monitor_world *world, uint32_t self,
                                       struct monitor_event event)
 {
     if (world->things[self].monitor == NULL) return;
@@ -267,7 +269,8 @@ static inline void world_monitor_step(struct world *world, uint32_t self,
     world_carry_out(world, self);
 }
 
-static inline void world_monitor_hear(struct world *world, uint32_t self, const struct mail *mail)
+static inline void world_monitor_hear(struct monitor_world *world, uint32_t self,
+                                      const struct mail *mail)
 {
     struct monitor_event event = {.kind = MONITOR_HEARD, .datagram = &mail->datagram};
     event.source.size = sizeof mail->from;
@@ -275,7 +278,7 @@ static inline void world_monitor_hear(struct world *world, uint32_t self, const 
     world_monitor_step(world, self, event);
 }
 
-static inline void world_drive(struct world *world, uint32_t node, uint32_t monitor)
+static inline void world_drive(struct monitor_world *world, uint32_t node, uint32_t monitor)
 {
     struct thing *thing = &world->things[node];
     uint64_t at_ms = thing->driven_at_ms[monitor];
@@ -296,9 +299,9 @@ static inline void world_drive(struct world *world, uint32_t node, uint32_t moni
 /* ---- the world ---- */
 
 /* "m1 m2 m3 g1 w1 w2": all start at once; monitors come first. */
-static inline void world_init(struct world *world, const char *names)
+static inline void world_init(struct monitor_world *world, const char *names)
 {
-    *world = (struct world){.now_ms = 1000, .wall_ms = 1700000000000};
+    *world = (struct monitor_world){.now_ms = 1000, .wall_ms = 1700000000000};
     while (*names != '\0') {
         struct thing *thing = &world->things[world->count++];
         size_t size = strcspn(names, " ");
@@ -312,7 +315,7 @@ static inline void world_init(struct world *world, const char *names)
     }
 }
 
-static inline void world_done(struct world *world)
+static inline void world_done(struct monitor_world *world)
 {
     for (uint32_t i = 0; i < world->count; i++) {
         monitor_destroy(world->things[i].monitor);
@@ -320,7 +323,7 @@ static inline void world_done(struct world *world)
     monitor_effects_done(&world->effects);
 }
 
-static inline void operator_hear(struct world *world, const struct mail *mail)
+static inline void operator_hear(struct monitor_world *world, const struct mail *mail)
 {
     const struct datagram *datagram = &mail->datagram;
     if (datagram->kind == DATAGRAM_CHALLENGE) {
@@ -333,7 +336,7 @@ static inline void operator_hear(struct world *world, const struct mail *mail)
     }
 }
 
-static inline void world_deliver(struct world *world)
+static inline void world_deliver(struct monitor_world *world)
 {
     static struct mail mails[MAIL_MAX];
     uint32_t count = world->mail_count;
@@ -357,7 +360,7 @@ static inline void world_deliver(struct world *world)
     }
 }
 
-static inline void world_tick(struct world *world)
+static inline void world_tick(struct monitor_world *world)
 {
     world->now_ms += MONITOR_TICK_MS;
     world->wall_ms += MONITOR_TICK_MS;
@@ -375,7 +378,7 @@ static inline void world_tick(struct world *world)
     }
 }
 
-static inline void world_run(struct world *world, uint64_t ms)
+static inline void world_run(struct monitor_world *world, uint64_t ms)
 {
     for (uint64_t end_ms = world->now_ms + ms; world->now_ms < end_ms;) {
         world_tick(world);
@@ -383,7 +386,7 @@ static inline void world_run(struct world *world, uint64_t ms)
 }
 
 /* The monitor that leads, or NULL. */
-static inline struct thing *world_leader(struct world *world)
+static inline struct thing *world_leader(struct monitor_world *world)
 {
     struct thing *leader = NULL;
     for (uint32_t i = 0; i < world->monitor_count; i++) {
@@ -397,7 +400,7 @@ static inline struct thing *world_leader(struct world *world)
 }
 
 /* What a monitor thinks of a node. */
-static inline struct monitored world_monitored(struct world *world, struct thing *monitor,
+static inline struct monitored world_monitored(struct monitor_world *world, struct thing *monitor,
                                                const char *name)
 {
     struct monitored monitored;
@@ -406,7 +409,7 @@ static inline struct monitored world_monitored(struct world *world, struct thing
     return monitored;
 }
 
-static inline enum health world_state(struct world *world, const char *name)
+static inline enum health world_state(struct monitor_world *world, const char *name)
 {
     struct thing *leader = world_leader(world);
     assert_non_null(leader);
@@ -414,8 +417,8 @@ static inline enum health world_state(struct world *world, const char *name)
 }
 
 /* How often something happened to a node, as the gateways know. */
-static inline uint32_t world_happened(const struct world *world, enum cluster_event_kind kind,
-                                      const char *name)
+static inline uint32_t world_happened(const struct monitor_world *world,
+                                      enum cluster_event_kind kind, const char *name)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < world->timeline_count; i++) {
@@ -426,7 +429,7 @@ static inline uint32_t world_happened(const struct world *world, enum cluster_ev
 }
 
 /* An operator asks one monitor, twice, since the first time is challenged. */
-static inline void world_ask(struct world *world, const char *monitor, enum ask_kind kind,
+static inline void world_ask(struct monitor_world *world, const char *monitor, enum ask_kind kind,
                              const char *node)
 {
     uint8_t to = (uint8_t)(world_thing(world, monitor) - world->things);
@@ -436,8 +439,8 @@ static inline void world_ask(struct world *world, const char *monitor, enum ask_
         snprintf(datagram.to, sizeof datagram.to, "%s", monitor);
         snprintf(datagram.ask.node, sizeof datagram.ask.node, "%s", node);
         replay_guard_stamp(&world->operator_sender[to], 1, &datagram);
-        world_post(world, (struct place){.node = OPERATOR},
-                   (struct place){.node = to, .is_main = true}, &datagram);
+        world_post(world, (struct monitor_place){.node = OPERATOR},
+                   (struct monitor_place){.node = to, .is_main = true}, &datagram);
         world_run(world, 4 * MONITOR_TICK_MS);
     }
 }

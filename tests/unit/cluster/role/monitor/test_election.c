@@ -213,7 +213,7 @@ static void candidate_who_does_not_hear_the_leader_does_not_disturb_it(void **st
     assert_sound();
 }
 
-/* The voter of the chain forgets its promise to 1 while 2 wants its vote. */
+/* The voter of the chain forgets its promise to 1 while 2 asks for its vote. */
 static uint32_t chain_overlaps(uint64_t seed, enum election_mutation mutation)
 {
     chain_make(seed, mutation);
@@ -392,8 +392,8 @@ static void messages_that_nobody_could_have_sent_change_nothing(void **state)
         struct election_message message;
     } cases[] = {
         {1, {.kind = ELECTION_STAND, .term = {9, 1}}}, /* Of ourselves. */
-        {3, {.kind = ELECTION_STAND, .term = {9, 3}}}, /* Of nobody. */
-        {0, {.kind = ELECTION_STAND, .term = {9, 2}}}, /* For somebody else. */
+        {3, {.kind = ELECTION_STAND, .term = {9, 3}}}, /* Of no monitor. */
+        {0, {.kind = ELECTION_STAND, .term = {9, 2}}}, /* For another. */
         {0, {.kind = ELECTION_RENEW, .term = {9, 2}}},
         {0, {.kind = ELECTION_RELEASE, .term = before.promised}},
         {0, {.kind = ELECTION_RENEW, .term = {0, 0}}},

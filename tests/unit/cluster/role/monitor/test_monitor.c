@@ -9,7 +9,7 @@
 
 #include "engine/base/memory.h"
 
-static struct world world;
+static struct monitor_world world;
 
 static int setup(void **state)
 {
@@ -129,7 +129,7 @@ static void order_is_not_for_the_successor_unless_a_bug_is_planted(void **state)
         w1->behaviour = DRIVER_HANGS;
         world_run(&world, STALL_TIMEOUT + 4 * HEARTBEAT_PERIOD);
         assert_false(w1->runs);
-        /* Somebody starts it by hand, while the driver is still at work. */
+        /* A person starts it by hand, while the driver is still at work. */
         thing_start(&world, w1);
         world_run(&world, 4 * HEARTBEAT_PERIOD);
         assert_int_equal(w1->runs, mutation == MONITOR_SOUND);
@@ -309,7 +309,7 @@ static void operator_stops_a_node_through_the_leader_only(void **state)
     assert_int_equal(world_state(&world, "w1"), HEALTH_STOPPED);
     world_run(&world, 2000);
     assert_false(w1->runs);
-    /* Whoever leads next knows as well, also of a node that was dead already. */
+    /* The next leader knows as well, also of a node that was dead already. */
     struct thing *w2 = world_thing(&world, "w2");
     w2->behaviour = DRIVER_FAILS;
     thing_kill(&world, w2);
@@ -404,7 +404,7 @@ static void stop_during_a_drive_that_fails_is_not_forgotten(void **state)
     world_run(&world, 1500);
     assert_false(w1->runs);
     assert_int_equal(world_state(&world, "w1"), HEALTH_STOPPED);
-    /* Later it is somebody's wish. */
+    /* Later a person wants it up. */
     world_run(&world, START_TIMEOUT);
     thing_start(&world, w1);
     world_run(&world, 2000);
@@ -467,8 +467,8 @@ static void unknown_senders_ask(uint32_t count)
         struct datagram datagram = {.kind = DATAGRAM_ASK, .incarnation = 1, .sequence = 1};
         snprintf(datagram.from, sizeof datagram.from, "operator-%u", (unsigned)i + 100);
         snprintf(datagram.to, sizeof datagram.to, "m1");
-        world_post(&world, (struct place){.node = OPERATOR},
-                   (struct place){.node = 0, .is_main = true}, &datagram);
+        world_post(&world, (struct monitor_place){.node = OPERATOR},
+                   (struct monitor_place){.node = 0, .is_main = true}, &datagram);
     }
     world_run(&world, 100);
 }
@@ -493,8 +493,8 @@ static void strangers_do_not_take_the_place_of_an_operator_who_is_there(void **s
     unknown_senders_ask(100);
     struct datagram datagram = {.kind = DATAGRAM_ASK, .from = "operator-1", .to = "m1"};
     replay_guard_stamp(&world.operator_sender[0], 1, &datagram);
-    world_post(&world, (struct place){.node = OPERATOR}, (struct place){.node = 0, .is_main = true},
-               &datagram);
+    world_post(&world, (struct monitor_place){.node = OPERATOR},
+               (struct monitor_place){.node = 0, .is_main = true}, &datagram);
     world_run(&world, 100);
     assert_true(world.operator_view_count > before); /* Without another challenge. */
 }
