@@ -37,7 +37,7 @@ enum message_kind {
     MESSAGE_END,          /* So many chunks has a scan. */
     MESSAGE_OUTPUT,       /* What one chunk or one batch of a fold gives one worker. */
     MESSAGE_PRODUCER_END, /* So many batches has one shard of a fold. */
-    MESSAGE_ASK,          /* Re-request: send these batches of a fold again, or its end. */
+    MESSAGE_ASK,          /* Send these batches of a fold: missing ones, or the next window. */
     MESSAGE_BARRIER,      /* Follows earlier chunks through a work queue, back to its sender. */
     MESSAGE_FETCH,        /* Send batches of a result. */
     MESSAGE_RESULT,       /* The answer. */

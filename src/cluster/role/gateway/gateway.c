@@ -1,7 +1,7 @@
-/* gateway.c - events in, and to whom they go.
+/* gateway.c - events in: where each of them goes.
  *
- * All that a step may need hangs on struct gateway, with the time and the list of effects of the
- * step itself; so what is below needs no further argument.
+ * Time and effects of a step are fields of struct gateway, so the functions below need no further
+ * argument.
  */
 #include "cluster/role/gateway/gateway.h"
 
@@ -15,7 +15,7 @@ static const char *const kind_names[GATEWAY_API_KINDS] = {
     [API_METRICS] = "metrics",     [API_TIMELINE] = "timeline",
 };
 
-/* ---- pages that need nobody else ---- */
+/* ---- health and metrics ---- */
 
 static void put_metrics(const struct gateway *gateway, struct buf *body)
 {
@@ -58,7 +58,7 @@ static void reply_page(struct gateway *gateway, uint64_t id, enum api_kind kind)
 
 /* ---- requests ---- */
 
-/* Takes as long for a token that is wrong at its start as at its end. */
+/* In constant time: it must not show how much of a guessed token is right. */
 static bool token_is_right(const struct gateway *gateway, struct text given)
 {
     struct text token = gateway->config.token;
@@ -121,7 +121,7 @@ static void take_request(struct gateway *gateway, const struct event_request *ev
     }
 }
 
-/* What others wait for as well goes on without an answer. */
+/* A PUT or DELETE is finished without an answer: other clients may depend on it. */
 static void take_gone(struct gateway *gateway, uint64_t id)
 {
     struct gateway_request *request = gateway_request_by_id(gateway, id);

@@ -1,8 +1,8 @@
-/* gateway.h - what a gateway decides: plans jobs, hands chunks on, keeps asking while a client
- * waits.
+/* gateway.h - the role of a gateway: it plans jobs, publishes chunks, and asks the workers for
+ * progress while a client waits.
  *
- * A gateway keeps nothing that it can't ask for again: what it knows of a job it learns from the
- * client's PUT or from the workers. Any gateway can answer any request.
+ * A gateway keeps nothing that it cannot ask for again: it learns a job from the client's PUT or
+ * from the workers. So any gateway can answer any request, and a client may change gateways.
  *
  *     gateway_create -> gateway_step* -> gateway_destroy
  *
@@ -26,7 +26,7 @@ struct gateway_config {
     const struct sentiment_model *sentiment; /* Borrowed; NULL: the program's. */
     const struct manifest_worker *workers;
     uint32_t worker_count;
-    const struct gateway_analysis *analyses; /* Those that clients may name instead of SQL. */
+    const struct gateway_analysis *analyses; /* Clients may name them instead of SQL. */
     uint32_t analysis_count;
     uint32_t work_queue_count;
     uint32_t shard_count; /* 8, as in one process. */
@@ -37,19 +37,19 @@ struct gateway_config {
     uint64_t max_message;
     uint32_t sync_period_ms;    /* Between two rounds of asking, while a client waits. */
     uint32_t sync_deadline_ms;  /* A worker that has not answered a round by then is not live. */
-    uint32_t reply_deadline_ms; /* For whatever a request waits for but progress; then 503. */
+    uint32_t reply_deadline_ms; /* Of a request that waits for anything but progress; then 503. */
     uint32_t node_timeout_ms; /* A worker of a job that is silent for so long fails it; 0: never. */
-    uint32_t client_timeout_ms; /* A job nobody asks for is forgotten after this. */
-    uint32_t job_limit;         /* Jobs known at once; the one longest not asked for goes first. */
-    uint32_t request_limit;     /* Requests that wait at once; 503 beyond. */
-    bool measures_queues;       /* EFFECT_MEASURE is answered by BUS_MEASURED. */
-    struct text token;          /* Empty: none needed. */
+    uint32_t client_timeout_ms; /* A job that no client asks for is forgotten after this. */
+    uint32_t job_limit; /* Jobs known at once; the least recently asked for is forgotten first. */
+    uint32_t request_limit; /* Requests that wait at once; 503 beyond. */
+    bool measures_queues;   /* EFFECT_MEASURE is answered by BUS_MEASURED. */
+    struct text token;      /* Empty: none needed. */
     uint64_t seed;
 };
 
 struct gateway;
 
-/* Texts and arrays of the configuration are borrowed for the gateway's incarnation. */
+/* Texts and arrays of the configuration are borrowed for as long as the gateway lives. */
 MUST_USE status gateway_create(const struct gateway_config *config, struct gateway **out,
                                struct error *err);
 void gateway_destroy(struct gateway *gateway);

@@ -1,11 +1,11 @@
 /* gateway_accept.c - PUT of a job: accepted when every worker has stored its manifest.
  *
- * There is no second round: a worker that stored it may begin at once. What is refused somewhere is
- * taken back where it is new, unless a worker is silent; then nothing is taken back, because the
- * client will ask again, and a job whose client does not is removed by the workers themselves.
+ * This is one round, not two-phase commit: a worker that stored the job may begin at once. A job
+ * that a worker refuses is taken back where it is new. If a worker is silent nothing is taken back:
+ * the client will ask again, and if it does not, the job's lease ends at each worker.
  *
- * A job that any worker holds was accepted before: it is refused by none. Those that are full are
- * then ordered to store it.
+ * A job that any worker holds was accepted before, so none may refuse it: those that are full are
+ * ordered to store it.
  */
 #include "cluster/role/gateway/gateway_parts.h"
 
@@ -13,12 +13,12 @@
 
 #include "engine/base/assert.h"
 
-/* What a client that does not say gets. */
+/* Defaults. */
 enum { CHUNK_BYTES = 512 << 10, FIELD_BYTES_MAX = 64 << 20 };
 
 enum { WAIT_FOR_SLOT_MS = 500, WAIT_FOR_SLOT_JITTER_MS = 1000, NAMES_SIZE = 1024 };
 
-/* ---- the question ---- */
+/* ---- the manifest ---- */
 
 static void names_append(char *names, struct text name)
 {
@@ -50,7 +50,7 @@ static bool has_query(const struct manifest_query *queries, uint32_t count, stru
     return false;
 }
 
-/* Queries that are only named are those of the analysis, in its order, as in one process. */
+/* Queries that are only named are those of the analysis, in its order, as with `millrace run`. */
 static status take_analysis(struct gateway *gateway, struct job_request *asked, struct error *err)
 {
     const struct gateway_analysis *analysis = find_analysis(gateway, asked->analysis, err);
@@ -84,7 +84,7 @@ static status take_analysis(struct gateway *gateway, struct job_request *asked, 
     return STATUS_OK;
 }
 
-/* A client that names no model of sentiment() takes the cluster's. */
+/* A client that names no model of sentiment() gets the cluster's. */
 static status check_build(const struct gateway *gateway, struct text asked, struct error *err)
 {
     char own[JOB_LAYOUT_BUILD_SIZE];
@@ -281,7 +281,7 @@ static void refuse_silence(struct gateway *gateway, struct gateway_request *requ
     gateway_request_refuse(gateway, request, 503, STATUS_IO, "no answer from %s", names);
 }
 
-/* What stands whoever else is silent. */
+/* Refusals that hold however the silent workers would answer. */
 static bool refuse_for_good(struct gateway *gateway, struct gateway_request *request)
 {
     if (count_marks(gateway, request, MARK_DIFFERS) > 0) {
@@ -305,7 +305,7 @@ static bool refuse_for_good(struct gateway *gateway, struct gateway_request *req
     return false;
 }
 
-/* What a worker has that stored the job just now: nothing of it. */
+/* A worker that has just stored the job has applied nothing of it. */
 static void note_stored(struct gateway *gateway, struct gateway_request *request,
                         struct gateway_job *job)
 {
@@ -361,11 +361,11 @@ static struct gateway_job *accept_finish(struct gateway *gateway, struct gateway
     struct gateway_job *job = learn_stored(gateway, request);
     if (job == NULL) return NULL;
     note_stored(gateway, request, job);
-    job->told = false; /* Whoever puts a job again knows nothing of what was told before. */
+    job->told = false; /* A client that puts a job again has not seen earlier views. */
     bool is_new = count_marks(gateway, request, MARK_NEW) > 0;
     struct job_view view;
     struct buf body = {0};
-    if (gateway_job_view_make(gateway, job, READER_ANYBODY, &view)) {
+    if (gateway_job_view_make(gateway, job, READER_OTHER, &view)) {
         view.state = JOB_ACCEPTED;
         job_view_encode(&view, &body);
     } else {
@@ -428,7 +428,8 @@ static enum gateway_mark mark_of(enum stored_outcome outcome)
     return MARK_NONE;
 }
 
-/* The answer to an order that nobody waits for: who can't do his part of a running job ends it. */
+/* The answer to an order that no request waits for: a worker that cannot do its part of a running
+ * job fails it. */
 static void note_refusal(struct gateway *gateway, uint32_t worker, const struct message *message)
 {
     struct gateway_job *job = gateway_job_find(gateway, message->job);
@@ -454,7 +455,7 @@ struct gateway_job *gateway_accept_take_stored(struct gateway *gateway,
     struct gateway_put_job *put = gateway_put_job_of(request);
     struct gateway_stored *stored = &put->stored[worker];
     enum gateway_mark mark = mark_of(message->stored.outcome);
-    /* Said twice, or said before the order came. */
+    /* A duplicate, or sent before the order arrived. */
     if (stored->mark != MARK_NONE || (stored->ordered && mark == MARK_FULL)) return NULL;
     stored->mark = mark;
     if (mark == MARK_REFUSED) {

@@ -1,7 +1,7 @@
 /* gateway_chunks.c - PUT chunk and PUT end: checked, admitted, published, confirmed.
  *
  * A chunk goes to a work queue and is answered when the broker has confirmed it. A request that is
- * refused or whose client is gone revokes what is not published yet: a chunk must not appear long
+ * refused or whose client is gone revokes its unpublished messages: a chunk must not appear long
  * after its client has given up and sent it elsewhere.
  */
 #include "cluster/role/gateway/gateway_parts.h"
@@ -59,18 +59,17 @@ static status check_body(struct gateway *gateway, const struct api_request *api,
     return STATUS_OK;
 }
 
-/* Only what is known for sure and not long ago is a reason to refuse: a gateway that does not know
- * takes the chunk. */
+/* Only fresh knowledge is a reason to refuse: a gateway that does not know takes the chunk. */
 static bool chunk_is_admitted(struct gateway *gateway, struct gateway_request *request,
                               const struct api_request *api, struct gateway_job *job)
 {
     uint64_t limit;
     if (!gateway_job_is_fresh(gateway, job)) {
         /* A client that sends much and never asks gets a round of ours. */
-        if (job->taken[api->scan] * 2 >= gateway->config.window) job->wants_round = true;
+        if (job->taken[api->scan] * 2 >= gateway->config.window) job->needs_round = true;
         if (job->taken[api->scan] < gateway->config.window) return true;
         gateway_request_refuse_later(gateway, request, 429, GATEWAY_RETRY_MS,
-                                     "nobody has asked for the job lately: GET it first");
+                                     "no client has asked for the job lately: GET it first");
         return false;
     }
     if (!gateway_job_scan_open(gateway, job, api->scan)) {

@@ -1,13 +1,13 @@
 /* gateway_lists.c - all jobs and all nodes: asked of every worker, since no gateway knows them all.
  *
- * Who has not answered when the time of a round is over is told as silent; a list is never refused
- * because somebody is missing: that is when people want to see it.
+ * A worker that has not answered in the time of a round is listed as silent. A list is never
+ * refused because a node is missing: that is when people need it.
  */
 #include "cluster/role/gateway/gateway_parts.h"
 
 #include <stdio.h>
 
-/* Nothing more is to be waited for. */
+/* There is nothing left to wait for. */
 static bool is_complete(const struct gateway *gateway, struct gateway_request *request)
 {
     const struct gateway_membership *membership = &gateway->membership;
@@ -18,7 +18,7 @@ static bool is_complete(const struct gateway *gateway, struct gateway_request *r
     return gateway->now_ms - request->arrived_ms >= GATEWAY_MEASURE_MS;
 }
 
-/* Asked for by whoever looks, and by many together only once. */
+/* Measured only for a list of nodes, and once for many that come together. */
 static void measure(struct gateway *gateway)
 {
     struct gateway_membership *membership = &gateway->membership;
@@ -58,7 +58,7 @@ void gateway_list_begin(struct gateway *gateway, struct gateway_request *request
     if (request->kind == API_NODES) measure(gateway);
 }
 
-/* False: memory is out. */
+/* False: out of memory. */
 static bool listed_keep(struct gateway_listed *listed, const struct message_jobs *jobs,
                         struct arena *arena)
 {
@@ -95,7 +95,7 @@ void gateway_list_take_jobs(struct gateway *gateway, const struct message *messa
     if (is_complete(gateway, request)) gateway_list_reply(gateway, request);
 }
 
-/* Answers all that wait for nothing any more. */
+/* Answers all lists that are complete. */
 static void reply_complete(struct gateway *gateway)
 {
     for (uint32_t i = 0; i < gateway->request_count;) {
@@ -189,7 +189,7 @@ static void put_jobs(struct gateway *gateway, const struct gateway_listed *liste
 
 /* ---- nodes ---- */
 
-/* What a worker itself has said, or has not. */
+/* What a worker itself has answered. */
 static void add_answer(const struct gateway *gateway, const struct gateway_listed *workers,
                        uint32_t worker, struct node_entry *entry)
 {
@@ -206,7 +206,7 @@ static void add_answer(const struct gateway *gateway, const struct gateway_liste
     entry->job_count = listed->job_count;
 }
 
-/* Without monitors a node is as it answers. */
+/* Without monitors a node's state is whether it answers. */
 static void set_state(struct node_entry *entry)
 {
     enum health state = entry->answers ? HEALTH_UP
@@ -273,14 +273,14 @@ static void sort_entries(struct node_entry *entries, uint32_t count)
     }
 }
 
-/* Those that monitors tell of, and those that this gateway knows by itself. */
+/* The nodes of the monitors' view, and those of this gateway's configuration. */
 static void collect_nodes(struct gateway *gateway, const struct gateway_listed *workers,
                           struct node_list *list, struct node_entry *entries)
 {
     const struct gateway_config *config = &gateway->config;
     bool is_fresh = gateway_membership_is_fresh(gateway);
-    for (uint32_t i = 0; i < gateway->membership.node_count; i++) {
-        add_monitored(gateway, &gateway->membership.nodes[i], &entries[list->node_count]);
+    for (uint32_t i = 0; i < gateway->membership.nodes.count; i++) {
+        add_monitored(gateway, &gateway->membership.nodes.items[i], &entries[list->node_count]);
         if (!is_fresh) set_state(&entries[list->node_count]);
         list->node_count++;
     }
@@ -321,7 +321,7 @@ static void put_nodes(struct gateway *gateway, const struct gateway_listed *work
     const struct gateway_membership *membership = &gateway->membership;
     struct node_entry *entries =
         arena_array(&gateway->scratch, struct node_entry,
-                    (size_t)gateway->config.worker_count + membership->node_count + 2);
+                    (size_t)gateway->config.worker_count + membership->nodes.count + 2);
     if (entries == NULL) {
         gateway->effects->failed = true;
         return;

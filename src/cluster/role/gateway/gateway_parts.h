@@ -128,7 +128,7 @@ bool gateway_job_scan_open(const struct gateway *gateway, const struct gateway_j
 bool gateway_job_scan_limit(const struct gateway *gateway, const struct gateway_job *job,
                             uint32_t scan, uint64_t *out_limit);
 enum job_state gateway_job_state_of(const struct gateway *gateway, const struct gateway_job *job);
-enum gateway_reader { READER_ANYBODY, READER_OWNER };
+enum gateway_reader { READER_OTHER, READER_OWNER };
 /* In the scratch arena; the owner's has re-requests. False: out of memory. */
 MUST_USE bool gateway_job_view_make(struct gateway *gateway, const struct gateway_job *job,
                                     enum gateway_reader reader, struct job_view *out);

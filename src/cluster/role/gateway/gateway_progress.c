@@ -55,7 +55,7 @@ void gateway_progress_reply(struct gateway *gateway, struct gateway_request *req
 {
     struct gateway_job *job = request->job;
     struct view_page page = {0};
-    page_make(gateway, job, request->is_owner ? READER_OWNER : READER_ANYBODY, &page);
+    page_make(gateway, job, request->is_owner ? READER_OWNER : READER_OTHER, &page);
     if (request->is_owner) {
         job->told = true;
         job->told_hash = page.hash;
@@ -78,13 +78,13 @@ void gateway_progress_tick(struct gateway *gateway, struct gateway_request *requ
 void gateway_progress_tell(struct gateway *gateway, struct gateway_job *job)
 {
     struct view_page for_owner = {0};
-    struct view_page for_anybody = {0};
+    struct view_page for_others = {0};
     for (uint32_t i = 0; i < gateway->request_count;) {
         struct gateway_request *request = gateway->requests[i];
         bool is_its = request->job == job && request->wait == WAIT_VIEW && request->round != 0;
         if (is_its && !request->is_owner) {
-            page_make(gateway, job, READER_ANYBODY, &for_anybody);
-            reply_page(gateway, request, &for_anybody);
+            page_make(gateway, job, READER_OTHER, &for_others);
+            reply_page(gateway, request, &for_others);
             continue;
         }
         if (is_its) {
@@ -105,7 +105,7 @@ void gateway_progress_tell(struct gateway *gateway, struct gateway_job *job)
         job->told_hash = for_owner.hash;
     }
     buf_done(&for_owner.body);
-    buf_done(&for_anybody.body);
+    buf_done(&for_others.body);
 }
 
 void gateway_progress_begin(struct gateway_request *request, const struct api_request *api,

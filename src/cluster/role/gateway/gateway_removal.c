@@ -2,7 +2,7 @@
  *
  * A job is deleted by its owner, or by a client without an owner key: an operator. It is gone from
  * the workers when the broker has confirmed a REMOVE to each inbox; a REMOVE that gets lost
- * afterwards is made good by the job's lease, which nobody renews any more.
+ * afterwards is made good by the job's lease, which is not renewed any more.
  */
 #include "cluster/role/gateway/gateway_parts.h"
 
@@ -16,7 +16,7 @@ void gateway_removal_begin(struct gateway *gateway, struct gateway_request *requ
         .job = text_of(request->job_id),
         .manifest = is_known ? job->layout->hash : 0,
         .from = gateway->config.name,
-        /* An owner who did not hear the answer, and asks for the job again, must get it. */
+        /* An owner that missed the answer and puts the job again must get it. */
         .remove = {was_done || api->has_owner ? REMOVE_DONE : REMOVE_CANCELLED},
     };
     gateway_delete_job_of(request)->was_done = was_done;
@@ -49,7 +49,7 @@ void gateway_removal_no_job(struct gateway *gateway, struct gateway_request *req
     }
 }
 
-/* All who wait for a job that is gone. Whoever follows a job that was done sees it done. */
+/* Answers all requests for a job that is gone. A reader of a job that was done sees it done. */
 static void answer_waiting(struct gateway *gateway, struct gateway_job *job, bool was_done)
 {
     for (uint32_t i = 0; i < gateway->request_count;) {

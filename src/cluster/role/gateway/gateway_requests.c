@@ -1,7 +1,6 @@
 /* gateway_requests.c - the requests that wait: found by id, token or number, and answered once.
  *
- * They are few (the configuration's limit), so they stand in one array and are searched from its
- * start.
+ * They are few (request_limit), so one array is searched from its start.
  */
 #include "cluster/role/gateway/gateway_parts.h"
 
@@ -184,7 +183,7 @@ void gateway_reply_refusal(struct gateway *gateway, uint64_t id, uint32_t status
     reply_error(gateway, id, status_code, retry_ms, &err);
 }
 
-/* What is refused leaves nothing behind that might still be published. */
+/* A refused request leaves no message behind that might still be published. */
 static void refuse(struct gateway *gateway, struct gateway_request *request, uint32_t status_code,
                    uint32_t retry_ms, const struct error *err)
 {
@@ -219,7 +218,7 @@ void gateway_request_refuse(struct gateway *gateway, struct gateway_request *req
     refuse(gateway, request, status_code, 0, &err);
 }
 
-/* ---- what they hold ---- */
+/* ---- copies, tokens ---- */
 
 bool gateway_request_hold(struct gateway *gateway, struct gateway_request *request,
                           const struct api_request *api)

@@ -109,7 +109,7 @@ void gateway_round_consider(struct gateway *gateway, struct gateway_job *job)
     } else if (waiting.owner) {
         bool due = !job->renewed || gateway->now_ms - job->renewed_ms >= job->pace_ms;
         if (due) begin_round(gateway, job, true);
-    } else if (waiting.newcomer || job->wants_round) {
+    } else if (waiting.newcomer || job->needs_round) {
         begin_round(gateway, job, false);
     }
 }
@@ -124,7 +124,7 @@ void gateway_rounds_abandon(struct gateway *gateway)
 /* ---- the end of a round ---- */
 
 /* Every worker has answered, and none has the job. */
-static bool nobody_knows(const struct gateway *gateway, const struct gateway_job *job)
+static bool no_worker_knows(const struct gateway *gateway, const struct gateway_job *job)
 {
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         const struct gateway_peer *peer = &job->peers[i];
@@ -217,7 +217,7 @@ enum gateway_round_result gateway_round_end(struct gateway *gateway, struct gate
 {
     job->round.active = false;
     job->over_number = job->round.number;
-    if (nobody_knows(gateway, job)) return ROUND_NO_JOB;
+    if (no_worker_knows(gateway, job)) return ROUND_NO_JOB;
     if (job->layout == NULL) return ROUND_SEEKING;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         struct gateway_peer *peer = &job->peers[i];
@@ -228,7 +228,7 @@ enum gateway_round_result gateway_round_end(struct gateway *gateway, struct gate
     }
     job->learnt = true;
     job->learnt_ms = gateway->now_ms;
-    job->wants_round = false;
+    job->needs_round = false;
     for (uint32_t i = 0; i < job->layout->plan->scan_count; i++) {
         job->taken[i] = 0;
     }

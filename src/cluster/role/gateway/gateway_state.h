@@ -10,7 +10,9 @@
 #ifndef CLUSTER_ROLE_GATEWAY_GATEWAY_STATE_H
 #define CLUSTER_ROLE_GATEWAY_GATEWAY_STATE_H
 
+#include "engine/base/array.h"
 #include "engine/base/random.h"
+#include "cluster/role/cluster_history.h"
 #include "cluster/role/event.h"
 #include "cluster/role/gateway/gateway.h"
 #include "cluster/role/job_layout.h"
@@ -25,7 +27,6 @@ enum {
     GATEWAY_NUMBER_BITS = 40, /* Of a chunk's number. */
     GATEWAY_RETRY_MS = 1000,
     GATEWAY_MEMBERS_MAX = 1024,         /* Nodes in the monitors' view. */
-    GATEWAY_EVENTS_MAX = 256,           /* Cluster events kept for timelines. */
     GATEWAY_MEMBERSHIP_FRESH_MS = 5000, /* A view of the monitors is shown for so long. */
     GATEWAY_MEASURE_MS = 300,           /* How long a list waits for the depths of queues, */
     GATEWAY_MEASURED_MS = 1000,         /* and how long a measurement is reused. */
@@ -80,7 +81,7 @@ struct gateway_job {
     uint64_t *sent;                        /* By scan. */
     struct gateway_end *ends;              /* By scan. */
     uint64_t *taken;                       /* By scan: chunks since the last round that is over. */
-    bool wants_round;   /* Chunks arrive, and it is not known how far the workers are. */
+    bool needs_round;   /* Chunks arrive, and it is not known how far the workers are. */
     uint32_t pace_ms;   /* Between the owner's rounds: short while there is news. */
     uint64_t pace_hash; /* Of the view after the last round. */
     struct arena arena;
@@ -211,22 +212,14 @@ struct gateway_member {
     uint64_t at_ms;
 };
 
-struct gateway_happened {
-    struct cluster_event event;
-    uint64_t at_ms; /* When it happened, by our clock. */
-};
-
 /* The monitors' view of the cluster, and the depths of the broker's queues. */
 struct gateway_membership {
     bool ever;      /* A view came, */
     uint64_t at_ms; /* the last one at this time. */
     struct term term;
     char leader[DATAGRAM_NAME_SIZE];
-    struct gateway_member *nodes;
-    uint32_t node_count;
-    uint32_t node_capacity;
-    struct gateway_happened *events; /* GATEWAY_EVENTS_MAX, in order of place; or NULL. */
-    uint32_t event_count;
+    ARRAY_OF(struct gateway_member) nodes;
+    struct cluster_history history;
     struct buf queues; /* Of struct queue_depth. */
     bool is_measured;
     uint64_t measured_ms;

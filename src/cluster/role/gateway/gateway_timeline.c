@@ -1,18 +1,17 @@
-/* gateway_timeline.c - what happened to a job, in order: told by its workers and by the monitors.
+/* gateway_timeline.c - the events of a job in order, from its workers and from the monitors.
  *
- * Workers tell milestones as ages. A job was submitted when the first of them stored it, and a
- * phase began when the first applied a chunk of it; it is complete when the last of them is. A
- * worker that was restarted remembers less, and is made up for by the others. What happened to the
- * cluster is told from when the job was submitted until a little after its end.
+ * Workers report milestones as ages. A job was submitted when the first worker stored it, and a
+ * phase began when the first one applied a chunk of it; it is complete when the last one is. A
+ * worker that was restarted remembers less, and the others make up for it. Events of the cluster
+ * are shown from the job's submission until a little after its end.
  */
 #include "cluster/role/gateway/gateway_parts.h"
 
 enum {
-    MARGIN_AFTER_MS = 3000, /* What happens so soon after a job's end may have begun before. */
-    /* Where nobody remembers when it was submitted, all workers have been restarted: why, may have
-     * been so long before. */
+    MARGIN_AFTER_MS = 3000, /* An event so soon after a job's end may have begun before it. */
+    /* If no worker remembers the submission, all were restarted: the cause may be so much older. */
     MARGIN_BEFORE_MS = 60000,
-    TIMELINE_MAX = GATEWAY_EVENTS_MAX + 4096
+    TIMELINE_MAX = CLUSTER_HISTORY_SIZE + 4096
 };
 
 static const char *const milestone_names[MILESTONE_KINDS] = {
@@ -33,7 +32,7 @@ struct line {
     uint64_t ended_ms;  /* so long ago at least. */
 };
 
-/* The milestone as all know it: one for the job, or one of this worker's. */
+/* The event of a milestone: one for the job, or of a replay one for each worker. */
 static struct timeline_event *line_find(struct line *line, const struct milestone *milestone,
                                         struct text node)
 {
@@ -73,7 +72,7 @@ static void line_add(struct line *line, const struct milestone *milestone, struc
     }
 }
 
-/* A job of which some part is not complete is not. */
+/* A job is complete when all of its workers are. */
 static void drop_early_completion(struct line *line, uint32_t holders, uint32_t complete)
 {
     if (complete == 0 || complete == holders) return;
@@ -103,7 +102,7 @@ static void add_milestones(const struct gateway *gateway, const struct gateway_l
     drop_early_completion(line, holders, complete);
 }
 
-/* A worker's own word about what it read back is better: it is about this job. */
+/* A worker's own report of its replay is better: it is about this job. */
 static bool is_told(const struct line *line, const struct cluster_event *event)
 {
     if (event->kind != HAPPENED_REPLAYED) return false;
@@ -118,11 +117,11 @@ static bool is_told(const struct line *line, const struct cluster_event *event)
 
 static void add_happened(const struct gateway *gateway, struct line *line)
 {
-    const struct gateway_membership *membership = &gateway->membership;
+    const struct cluster_history *history = &gateway->membership.history;
     uint32_t own_count = line->count;
-    for (uint32_t i = 0; i < membership->event_count && line->count < TIMELINE_MAX; i++) {
-        const struct cluster_event *event = &membership->events[i].event;
-        uint64_t age_ms = gateway->now_ms - membership->events[i].at_ms;
+    for (uint32_t i = 0; i < history->count && line->count < TIMELINE_MAX; i++) {
+        const struct cluster_event *event = &history->items[i].event;
+        uint64_t age_ms = gateway->now_ms - history->items[i].at_ms;
         uint64_t margin_ms = line->has_beginning ? 0 : MARGIN_BEFORE_MS;
         if (age_ms > line->oldest_ms + margin_ms) continue;
         if (line->has_ended && age_ms + MARGIN_AFTER_MS < line->ended_ms) continue;
@@ -139,7 +138,7 @@ static void add_happened(const struct gateway *gateway, struct line *line)
     }
 }
 
-/* The oldest first; what was added first stays first. There are few. */
+/* The oldest first, stable. There are few: insertion sort. */
 static void line_sort(struct line *line)
 {
     for (uint32_t i = 1; i < line->count; i++) {
@@ -153,7 +152,7 @@ static void line_sort(struct line *line)
     }
 }
 
-/* Whether any worker has something to say of the job, */
+/* Whether any worker knows the job, and whether all have answered. */
 static bool is_known(const struct gateway *gateway, struct gateway_request *request,
                      bool *out_all_answered)
 {

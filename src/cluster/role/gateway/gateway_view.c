@@ -38,16 +38,16 @@ static bool has_copies(const struct gateway_job *job, const struct gateway_peer 
 bool gateway_job_scan_open(const struct gateway *gateway, const struct gateway_job *job,
                            uint32_t scan)
 {
-    bool anybody = false;
+    bool has_mapper = false;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         const struct gateway_peer *peer = &job->peers[i];
         if (!peer->live) continue;
         if (!gateway_peer_knows(job, peer)) return false;
         if (!gateway->config.workers[i].maps) continue;
         if (!has_copies(job, peer, scan)) return false;
-        anybody = true;
+        has_mapper = true;
     }
-    return anybody;
+    return has_mapper;
 }
 
 struct scan_progress {
@@ -382,6 +382,6 @@ bool gateway_job_view_make(struct gateway *gateway, const struct gateway_job *jo
         .manifest = job->layout->hash,
     };
     return view_scans(gateway, job, arena, out) && view_queries(gateway, job, arena, out) &&
-           (reader == READER_ANYBODY || view_rerequests(gateway, job, arena, out)) &&
+           (reader == READER_OTHER || view_rerequests(gateway, job, arena, out)) &&
            view_workers(gateway, job, arena, out) && view_failure(gateway, job, arena, out);
 }

@@ -33,7 +33,7 @@ static void election_move(struct election *election, enum election_state to)
     election->state = to;
 }
 
-/* ---- what is known ---- */
+/* ---- facts ---- */
 
 static bool term_is_none(struct term term)
 {
@@ -100,7 +100,7 @@ static bool higher_is_eligible(const struct election *election, uint32_t than, u
     return false;
 }
 
-/* ---- saying ---- */
+/* ---- sending ---- */
 
 static void say(struct election_outs *out, uint32_t to, struct election_message message)
 {

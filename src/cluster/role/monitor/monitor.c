@@ -54,7 +54,7 @@ static void hear_heartbeat(struct monitor_turn *turn, struct target *target,
                      turn->monitor->config.failure_timeout_ms / 2;
     if (monitor_check_replay(turn, &target->heartbeats, event, is_missed) != REPLAY_TAKE) return;
     target->address = event->source;
-    target_beat(turn, target, event->datagram);
+    target_heartbeat(turn, target, event->datagram);
 }
 
 /* Two cluster files could have two majorities, or two ideas of when a lease ends. */
@@ -335,13 +335,8 @@ status monitor_create(const struct monitor_config *config, uint64_t now_ms, stru
     *monitor =
         (struct monitor){.config = *config, .tick_ms = now_ms, .random = {.state = config->seed}};
     monitor->targets = memory_alloc(NULL, sizeof *monitor->targets * config->node_count);
-    monitor->history.items = memory_alloc(NULL, sizeof *monitor->history.items * HISTORY_SIZE);
-    status result = STATUS_OK;
-    if (monitor->targets == NULL || monitor->history.items == NULL) {
-        result = error_memory(err);
-    } else {
-        result = monitor_init(monitor, now_ms, err);
-    }
+    status result =
+        monitor->targets == NULL ? error_memory(err) : monitor_init(monitor, now_ms, err);
     if (result != STATUS_OK) {
         monitor_destroy(monitor);
         return result;
@@ -354,7 +349,6 @@ void monitor_destroy(struct monitor *monitor)
 {
     if (monitor == NULL) return;
     memory_free(NULL, monitor->targets, sizeof *monitor->targets * monitor->config.node_count);
-    memory_free(NULL, monitor->history.items, sizeof *monitor->history.items * HISTORY_SIZE);
     memory_free(NULL, monitor, sizeof *monitor);
 }
 

@@ -111,7 +111,7 @@ struct monitor_effects {
     uint32_t count;
     uint32_t capacity;
     bool failed;
-    struct monitor_effect unseen; /* What is written when memory is out. */
+    struct monitor_effect unseen; /* Written to when memory is out. */
 };
 
 void monitor_effects_reset(struct monitor_effects *effects);

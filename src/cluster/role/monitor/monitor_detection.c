@@ -228,7 +228,8 @@ static void heartbeat_judge(struct monitor_turn *turn, struct target *target, bo
     revive(turn, target);
 }
 
-void target_beat(struct monitor_turn *turn, struct target *target, const struct datagram *datagram)
+void target_heartbeat(struct monitor_turn *turn, struct target *target,
+                      const struct datagram *datagram)
 {
     const struct heartbeat *heartbeat = &datagram->heartbeat;
     bool is_new = datagram->incarnation != target->incarnation;

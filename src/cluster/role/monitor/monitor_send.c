@@ -1,4 +1,5 @@
-/* monitor_send.c - effects out: lines for the log, datagrams, the election's messages. */
+/* monitor_send.c - effects out: lines for the log, datagrams, the election's messages, events. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -152,4 +153,43 @@ void monitor_see_term(struct monitor_turn *turn, struct term term)
 bool monitor_acts(const struct monitor *monitor, uint64_t now_ms)
 {
     return election_leads(&monitor->election, now_ms) && now_ms >= monitor->settled_ms;
+}
+
+/* ---- events ---- */
+
+static enum say_level level_of(enum cluster_event_kind kind)
+{
+    switch (kind) {
+    case HAPPENED_BROKEN:
+        return SAY_ERROR;
+    case HAPPENED_SUSPECTED:
+    case HAPPENED_HUNG:
+    case HAPPENED_RESTARTING:
+    case HAPPENED_FAILED:
+        return SAY_WARN;
+    default:
+        return SAY_INFO;
+    }
+}
+
+void monitor_record(struct monitor_turn *turn, enum cluster_event_kind kind,
+                    const struct target *target, uint64_t number, const char *text)
+{
+    struct monitor *monitor = turn->monitor;
+    if (!election_leads(&monitor->election, turn->now_ms)) return;
+    struct cluster_event event = {
+        .place = {.term = event_term(monitor->election.own), .sequence = ++monitor->event_sequence},
+        .kind = kind,
+        .incarnation = target->incarnation,
+        .number = number,
+    };
+    memcpy(event.node, target->name, sizeof event.node);
+    memcpy(event.text, text, strnlen(text, sizeof event.text - 1));
+    cluster_history_add(&monitor->history, &event, turn->now_ms);
+    monitor->has_news = true;
+    monitor_say(
+        turn, level_of(kind),
+        "event=%s target=%s incarnation=%" PRIu64 " term=%" PRIu64 " number=%" PRIu64 "%s%.128s%s",
+        cluster_event_names[kind], target->name, target->incarnation, monitor->election.own.number,
+        number, text[0] == '\0' ? "" : " text=\"", text, text[0] == '\0' ? "" : "\"");
 }

@@ -1,7 +1,6 @@
 /* monitor_state.h - the memory of a monitor, and its files from the lowest to the highest:
  *
- *     monitor_send.c       effects out: the log, datagrams, the election's messages
- *     monitor_history.c    the last events; what a leader records
+ *     monitor_send.c       effects out: the log, datagrams, the election's messages, events
  *     monitor_detection.c  failure detection: the health of each node, its restarts
  *     monitor_tell.c       views and events to gateways, monitors and operators, and from the
  * leader monitor.c            events in
@@ -13,11 +12,11 @@
 
 #include "engine/base/random.h"
 #include "cluster/role/monitor/election.h"
+#include "cluster/role/cluster_history.h"
 #include "cluster/role/replay_guard.h"
 #include "cluster/role/monitor/monitor.h"
 
 enum {
-    HISTORY_SIZE = 256,
     OPERATORS_MAX = 64,
     BACKOFF_FIRST_MS = 200,
     BACKOFF_LAST_MS = 5000,
@@ -81,17 +80,6 @@ struct target {
     uint64_t differs_said_ms; /* 0: that was not said yet. */
 };
 
-/* In order of place. */
-struct history_entry {
-    struct cluster_event event;
-    uint64_t at_ms; /* By our clock. */
-};
-
-struct monitor_history {
-    struct history_entry *items; /* HISTORY_SIZE of them; owned by the monitor. */
-    uint32_t count;
-};
-
 struct operator_entry {
     char name[DATAGRAM_NAME_SIZE]; /* Empty: free. */
     struct replay_guard guard;
@@ -113,7 +101,7 @@ struct monitor {
     struct term adopted; /* The latest term whose view we took. */
     uint64_t settled_ms; /* A leader drives nothing before. */
     uint32_t event_sequence;
-    struct monitor_history history;
+    struct cluster_history history;
     struct operator_entry operators[OPERATORS_MAX];
     uint64_t tick_ms;
     uint64_t view_ms; /* When the last view was sent; */
@@ -151,17 +139,6 @@ void monitor_send_election(struct monitor_turn *turn, const struct election_outs
 bool monitor_acts(const struct monitor *monitor, uint64_t now_ms);
 void monitor_see_term(struct monitor_turn *turn, struct term term);
 
-/* ---- monitor_history.c ---- */
-
-/* Keeps the order; false: it is there already, or older than all that is kept. */
-bool history_add(struct monitor_history *history, const struct cluster_event *event,
-                 uint64_t at_ms);
-/* The first events after `place`, with their ages; at most DATAGRAM_EVENTS_MAX. */
-void history_list(const struct monitor_history *history, struct event_place place, uint64_t now_ms,
-                  struct event_list *out);
-struct event_place history_last(const struct monitor_history *history);
-/* Such that history_list gives the last `count`. */
-struct event_place history_before_last(const struct monitor_history *history, uint32_t count);
 /* An event happens: it goes into the history and the log, and from there to all; only while we
  * lead. */
 void monitor_record(struct monitor_turn *turn, enum cluster_event_kind kind,
@@ -169,7 +146,8 @@ void monitor_record(struct monitor_turn *turn, enum cluster_event_kind kind,
 
 /* ---- monitor_detection.c ---- */
 
-void target_beat(struct monitor_turn *turn, struct target *target, const struct datagram *datagram);
+void target_heartbeat(struct monitor_turn *turn, struct target *target,
+                      const struct datagram *datagram);
 void target_tick(struct monitor_turn *turn, struct target *target, uint64_t elapsed_ms);
 /* The driver is done; `error` NULL: it did what it was told. */
 void target_driven(struct monitor_turn *turn, struct target *target, const struct error *error);

@@ -73,7 +73,7 @@ static void send_events(struct monitor_turn *turn, write_function write, void *r
 {
     for (uint32_t i = 0; i < datagrams; i++) {
         struct event_list list;
-        history_list(&turn->monitor->history, after, turn->now_ms, &list);
+        cluster_history_list(&turn->monitor->history, after, turn->now_ms, &list);
         if (list.event_count == 0) return;
         struct datagram *datagram = write(turn, receiver, DATAGRAM_EVENTS);
         if (datagram == NULL) return;
@@ -111,7 +111,7 @@ void tell_tick(struct monitor_turn *turn)
 
 void tell_operator(struct monitor_turn *turn, struct operator_entry *entry)
 {
-    struct event_place after = history_before_last(&turn->monitor->history, EVENTS_SHOWN);
+    struct event_place after = cluster_history_before(&turn->monitor->history, EVENTS_SHOWN);
     send_view(turn, write_operator, entry);
     send_events(turn, write_operator, entry, after, EVENTS_SHOWN / DATAGRAM_EVENTS_MAX);
 }
@@ -143,7 +143,7 @@ static void adopt(struct monitor_turn *turn, struct target *target,
 static void offer_history(struct monitor_turn *turn, struct target *leader, struct term term)
 {
     struct event_list list;
-    history_list(&turn->monitor->history, leader->offered, turn->now_ms, &list);
+    cluster_history_list(&turn->monitor->history, leader->offered, turn->now_ms, &list);
     while (list.event_count > 0 &&
            list.events[list.event_count - 1].place.term >= event_term(term)) {
         list.event_count--; /* Its own. */
@@ -216,7 +216,7 @@ void tell_hear_events(struct monitor_turn *turn, struct target *from,
     if (events->event_count == 0) return;
     for (uint32_t i = 0; i < events->event_count; i++) {
         const struct cluster_event *event = &events->events[i];
-        if (history_add(&monitor->history, event, turn->now_ms - event->age_ms))
+        if (cluster_history_add(&monitor->history, event, turn->now_ms - event->age_ms))
             suspicion_note(monitor, event);
     }
     struct event_place last = events->events[events->event_count - 1].place;
@@ -226,6 +226,6 @@ void tell_hear_events(struct monitor_turn *turn, struct target *from,
     struct term leader = election_leader(&monitor->election, turn->now_ms);
     if (leader.number == 0 || leader.holder != from->position) return;
     struct datagram *datagram = monitor_write_peer(turn, from, DATAGRAM_EVENTS);
-    history_list(&monitor->history, history_before_last(&monitor->history, 1), turn->now_ms,
-                 &datagram->events);
+    cluster_history_list(&monitor->history, cluster_history_before(&monitor->history, 1),
+                         turn->now_ms, &datagram->events);
 }
