@@ -23,8 +23,8 @@ struct stored {
     unsigned char bytes[];
 };
 
-struct consumer {
-    struct consumer *next;
+struct broker_consumer {
+    struct broker_consumer *next;
     struct connection *connection;
     uint64_t number; /* One who cancels and comes again is another. */
     uint32_t prefetch;
@@ -41,10 +41,11 @@ struct queue {
     uint64_t ready_count;
     uint64_t open_count;
     uint64_t next_place;
-    struct consumer *consumers; /* In the order of their coming; the first one is the active one. */
+    struct broker_consumer
+        *consumers; /* In the order of their coming; the first one is the active one. */
 };
 
-struct answer {
+struct broker_answer {
     enum broker_action_kind kind;
     uint64_t sequence;
     bool returned_first; /* A return has to be taken before the confirm. */
@@ -57,7 +58,7 @@ struct connection {
     uint64_t next_tag;
     struct stored *open; /* Delivered and not acknowledged, by tag. */
     struct stored *open_tail;
-    struct buf answers; /* Of struct answer, in the order in which they came to be. */
+    struct buf answers; /* Of struct broker_answer, in the order in which they came to be. */
 };
 
 struct broker_memory {
@@ -145,10 +146,10 @@ static void queue_drop_ready(struct queue *queue)
     }
 }
 
-static struct consumer *consumer_find(const struct queue *queue,
-                                      const struct connection *connection)
+static struct broker_consumer *consumer_find(const struct queue *queue,
+                                             const struct connection *connection)
 {
-    struct consumer *consumer = queue->consumers;
+    struct broker_consumer *consumer = queue->consumers;
     while (consumer != NULL && consumer->connection != connection) {
         consumer = consumer->next;
     }
@@ -157,8 +158,8 @@ static struct consumer *consumer_find(const struct queue *queue,
 
 static void consumer_remove(struct queue *queue, const struct connection *connection)
 {
-    for (struct consumer **link = &queue->consumers; *link != NULL; link = &(*link)->next) {
-        struct consumer *consumer = *link;
+    for (struct broker_consumer **link = &queue->consumers; *link != NULL; link = &(*link)->next) {
+        struct broker_consumer *consumer = *link;
         if (consumer->connection != connection) continue;
         *link = consumer->next;
         memory_free(NULL, consumer, sizeof *consumer);
@@ -169,16 +170,17 @@ static void consumer_remove(struct queue *queue, const struct connection *connec
 /* ---- connections ---- */
 
 static void connection_answer(struct broker_memory *broker, struct connection *connection,
-                              const struct answer *answer)
+                              const struct broker_answer *answer)
 {
     buf_put(&connection->answers, answer, sizeof *answer);
     if (connection->answers.failed) broker_memory_kill(broker);
 }
 
-static struct answer *connection_answers(const struct connection *connection, size_t *out_count)
+static struct broker_answer *connection_answers(const struct connection *connection,
+                                                size_t *out_count)
 {
-    *out_count = connection->answers.size / sizeof(struct answer);
-    return (struct answer *)(void *)connection->answers.bytes;
+    *out_count = connection->answers.size / sizeof(struct broker_answer);
+    return (struct broker_answer *)(void *)connection->answers.bytes;
 }
 
 /* An open message is settled: its queue and its consumer have one less. */
@@ -186,7 +188,7 @@ static void open_settle(const struct connection *connection, const struct stored
 {
     if (stored->queue == NULL) return;
     stored->queue->open_count--;
-    struct consumer *consumer = consumer_find(stored->queue, connection);
+    struct broker_consumer *consumer = consumer_find(stored->queue, connection);
     if (consumer != NULL && consumer->number == stored->consumer) consumer->open_count--;
 }
 
@@ -268,7 +270,7 @@ void broker_memory_declare(struct broker_memory *broker, const char *name, bool 
 static void answer_cancelled(struct broker_memory *broker, struct connection *connection,
                              const char *name)
 {
-    struct answer answer = {.kind = BROKER_CANCELLED};
+    struct broker_answer answer = {.kind = BROKER_CANCELLED};
     int size = snprintf(answer.queue, sizeof answer.queue, "%s", name);
     ASSERT(size >= 0 && (size_t)size < sizeof answer.queue);
     connection_answer(broker, connection, &answer);
@@ -285,14 +287,14 @@ void broker_memory_consume(struct broker_memory *broker, uint64_t number, const 
         return;
     }
     if (consumer_find(queue, connection) != NULL) return;
-    struct consumer *consumer = memory_alloc(NULL, sizeof *consumer);
+    struct broker_consumer *consumer = memory_alloc(NULL, sizeof *consumer);
     if (consumer == NULL) {
         broker_memory_kill(broker);
         return;
     }
-    *consumer = (struct consumer){
+    *consumer = (struct broker_consumer){
         .connection = connection, .number = broker->next_consumer++, .prefetch = prefetch};
-    struct consumer **link = &queue->consumers;
+    struct broker_consumer **link = &queue->consumers;
     while (*link != NULL) {
         link = &(*link)->next;
     }
@@ -312,7 +314,7 @@ void broker_memory_publish(struct broker_memory *broker, uint64_t number, const 
     struct connection *connection = connection_find(broker, number);
     if (connection == NULL) return;
     struct queue *queue = queue_find(broker, name);
-    struct answer answer = {
+    struct broker_answer answer = {
         .kind = BROKER_CONFIRM, .sequence = sequence, .returned_first = queue == NULL};
     if (queue != NULL) {
         struct stored *stored = memory_alloc(NULL, sizeof *stored + bytes.size);
@@ -351,11 +353,11 @@ void broker_memory_acknowledge(struct broker_memory *broker, uint64_t number, ui
 /* ---- actions ---- */
 
 /* Whether the queue has something that this connection may have now. */
-static struct consumer *queue_consumer_ready(const struct queue *queue,
-                                             const struct connection *connection)
+static struct broker_consumer *queue_consumer_ready(const struct queue *queue,
+                                                    const struct connection *connection)
 {
     if (queue->head == NULL) return NULL;
-    struct consumer *consumer = consumer_find(queue, connection);
+    struct broker_consumer *consumer = consumer_find(queue, connection);
     if (consumer == NULL || (queue->single && consumer != queue->consumers)) return NULL;
     if (consumer->prefetch != 0 && consumer->open_count >= consumer->prefetch) return NULL;
     return consumer;
@@ -374,8 +376,8 @@ static uint64_t count_ready(const struct broker_memory *broker, const struct con
 static void take_answer(struct connection *connection, size_t index, struct broker_action *out)
 {
     size_t count;
-    struct answer *answers = connection_answers(connection, &count);
-    struct answer *answer = &answers[index];
+    struct broker_answer *answers = connection_answers(connection, &count);
+    struct broker_answer *answer = &answers[index];
     *out = (struct broker_action){.kind = answer->kind, .sequence = answer->sequence};
     memcpy(out->queue, answer->queue, sizeof out->queue);
     if (answer->returned_first) {
@@ -396,7 +398,7 @@ static bool take_delivery(struct broker_memory *broker, struct connection *conne
         broker_memory_kill(broker);
         return false;
     }
-    struct consumer *consumer = consumer_find(queue, connection);
+    struct broker_consumer *consumer = consumer_find(queue, connection);
     struct stored *stored = queue_take(queue);
     stored->queue = queue;
     stored->consumer = consumer->number;
@@ -517,7 +519,7 @@ void broker_memory_depth(const struct broker_memory *broker, const char *name,
     const struct queue *queue = queue_find(broker, name);
     *out_messages = queue != NULL ? queue->ready_count : 0;
     *out_consumers = 0;
-    const struct consumer *consumer = queue != NULL ? queue->consumers : NULL;
+    const struct broker_consumer *consumer = queue != NULL ? queue->consumers : NULL;
     for (; consumer != NULL; consumer = consumer->next) {
         (*out_consumers)++;
     }

@@ -36,22 +36,23 @@ enum misdeed {
 static const char own_job[] = "job-of-an-adversary";
 
 /* What a request was meant to be, for the answer. */
-struct note {
+struct attempt {
     enum misdeed misdeed;
     uint32_t client;
     uint32_t submission;
 };
 
-static uint64_t note_pack(struct note note)
+static uint64_t attempt_pack(struct attempt attempt)
 {
-    return (uint64_t)note.misdeed | (uint64_t)note.client << 8 | (uint64_t)note.submission << 32;
+    return (uint64_t)attempt.misdeed | (uint64_t)attempt.client << 8 |
+           (uint64_t)attempt.submission << 32;
 }
 
-static struct note note_unpack(uint64_t packed)
+static struct attempt attempt_unpack(uint64_t packed)
 {
-    return (struct note){.misdeed = (enum misdeed)(packed & 255),
-                         .client = (uint32_t)(packed >> 8) & 255,
-                         .submission = (uint32_t)(packed >> 32)};
+    return (struct attempt){.misdeed = (enum misdeed)(packed & 255),
+                            .client = (uint32_t)(packed >> 8) & 255,
+                            .submission = (uint32_t)(packed >> 32)};
 }
 
 /* ---- requests ---- */
@@ -161,7 +162,7 @@ static bool shows_key(struct world *world, enum misdeed misdeed)
     return !may_go_without || world_chance(world, 700);
 }
 
-static void commit(struct sim_adversary *adversary, enum misdeed misdeed, struct note note,
+static void commit(struct sim_adversary *adversary, enum misdeed misdeed, struct attempt attempt,
                    struct text job)
 {
     struct cluster *cluster = adversary->cluster;
@@ -193,7 +194,7 @@ static void commit(struct sim_adversary *adversary, enum misdeed misdeed, struct
     }
     uint32_t gateway = world_below(world, cluster->settings.gateway_count);
     if (is_made) {
-        sim_http_request(cluster, SIM_HTTP_ADVERSARY, gateway, note_pack(note), &request);
+        sim_http_request(cluster, SIM_HTTP_ADVERSARY, gateway, attempt_pack(attempt), &request);
     }
     buf_done(&body);
 }
@@ -206,20 +207,20 @@ static void act(struct sim_adversary *adversary)
     struct world *world = &cluster->world;
     bool has_own = cluster->settings.adversary_works && world->now_ms < adversary->own_until_ms;
     enum misdeed misdeed = (enum misdeed)world_below(world, has_own ? MISDEEDS : OWN_JOB);
-    struct note note = {.misdeed = misdeed};
+    struct attempt attempt = {.misdeed = misdeed};
     if (misdeed >= OWN_JOB) {
         /* Only while it is there can the rest be done to it. */
-        if (world_chance(world, 300)) misdeed = note.misdeed = OWN_JOB;
-        commit(adversary, misdeed, note, text_of(own_job));
+        if (world_chance(world, 300)) misdeed = attempt.misdeed = OWN_JOB;
+        commit(adversary, misdeed, attempt, text_of(own_job));
         return;
     }
-    note.client = world_below(world, cluster->settings.client_count);
-    struct sim_client *client = &cluster->clients[note.client];
+    attempt.client = world_below(world, cluster->settings.client_count);
+    struct sim_client *client = &cluster->clients[attempt.client];
     if (!client->has_begun) return;
-    note.submission = client->submission;
+    attempt.submission = client->submission;
     /* A name that nobody has is anybody's. */
     if (misdeed == JOB_OF_OTHERS && !rules_is_held(cluster, client)) return;
-    commit(adversary, misdeed, note, text_of(client->job));
+    commit(adversary, misdeed, attempt, text_of(client->job));
 }
 
 static void act_timer(void *context, uint64_t number)
@@ -251,11 +252,11 @@ void sim_adversary_reply(struct sim_adversary *adversary, uint64_t packed,
 {
     struct cluster *cluster = adversary->cluster;
     struct world *world = &cluster->world;
-    struct note note = note_unpack(packed);
+    struct attempt attempt = attempt_unpack(packed);
     bool is_sense = code / 100 == 2 || code / 100 == 4 || code == 503;
     if (!is_sense) world_fail(world, "an unknown sender was answered with %u", code);
-    if (note.misdeed >= OF_OTHERS || code / 100 != 2) return;
-    struct sim_client *client = &cluster->clients[note.client];
+    if (attempt.misdeed >= OF_OTHERS || code / 100 != 2) return;
+    struct sim_client *client = &cluster->clients[attempt.client];
     /* A job that has gone can be deleted, and seen to be cancelled; that none is removed that is
      * wanted, is a rule for workers. */
     if (request->kind == API_DELETE_JOB || request->kind == API_GET_JOB) return;
@@ -264,8 +265,8 @@ void sim_adversary_reply(struct sim_adversary *adversary, uint64_t packed,
     /* A name that was nobody's for a moment, while the request was under way, was anybody's. */
     bool was_free = client->freed_ms > 0 && world->now_ms < client->freed_ms + REQUEST_MS;
     if (was_free && request->kind == API_PUT_JOB) return;
-    bool is_same = client->submission == note.submission;
+    bool is_same = client->submission == attempt.submission;
     if (!is_same || client->is_leaving || !rules_is_held(cluster, client)) return;
     world_fail(world, "an unknown sender asked something of %s, and it was done: misdeed %d",
-               client->job, (int)note.misdeed);
+               client->job, (int)attempt.misdeed);
 }

@@ -20,8 +20,8 @@ struct sim_adversary {
 };
 
 void sim_adversary_begin(struct cluster *cluster);
-/* The answer as the gateway gave it; `note` is what was given with the request. */
-void sim_adversary_reply(struct sim_adversary *adversary, uint64_t note,
+/* The answer as the gateway gave it; `attempt` is what was given with the request. */
+void sim_adversary_reply(struct sim_adversary *adversary, uint64_t attempt,
                          const struct api_request *request, uint32_t code);
 
 #endif
