@@ -13,8 +13,9 @@
 #include "engine/data/print_table.h"
 #include "engine/file/clock.h"
 #include "cluster/sim/jobs/scenario.h"
-#include "cluster/sim/jobs/sim_farm.h"
+#include "cluster/sim/jobs/sim.h"
 #include "cluster/sim/monitors/monitors_sim.h"
+#include "cluster/sim/sim_farm.h"
 
 enum {
     SIM_SEEDS,
@@ -79,8 +80,10 @@ static const struct command_spec sim_spec = {
 
 struct totals {
     const struct sim_farm_options *farm;
-    bool watches; /* Monitors. */
-    enum monitors_mutation monitors_mutation;
+    struct scenarios *scenarios;
+    bool simulates_monitors;
+    enum sim_profile profile;
+    uint32_t mutation; /* enum worker_mutation or enum monitors_mutation; 0: none. */
     struct progress progress;
     bool stops; /* At the first failure. */
     uint64_t seed_count;
@@ -109,20 +112,22 @@ static status read_seeds(const char *value, uint64_t *out_first, uint64_t *out_l
     return error_set(err, STATUS_USAGE, "--seeds: `%.100s` ends before it begins", value);
 }
 
-static status read_mutation(const char *name, struct sim_farm_options *farm, struct totals *totals,
-                            struct error *err)
+/* Of the mistakes that can be planted; NULL: none can. */
+static const char *const *mutation_names(const struct totals *totals)
 {
-    uint32_t choice = 0;
+#if FAULT_INJECTION
+    return totals->simulates_monitors ? monitors_mutation_names : sim_mutation_names;
+#else
+    (void)totals; /* Both worlds are alike. */
+    return NULL;
+#endif
+}
+
+static status read_mutation(const char *name, struct totals *totals, struct error *err)
+{
+    uint32_t count = totals->simulates_monitors ? MONITORS_SIM_MUTATIONS : SIM_MUTATIONS;
     if (name == NULL) return STATUS_OK;
-    if (totals->watches) {
-        TRY(option_choice("mutation", name, monitors_mutation_names, MONITORS_SIM_MUTATIONS,
-                          &choice, err));
-        totals->monitors_mutation = (enum monitors_mutation)choice;
-    } else {
-        TRY(option_choice("mutation", name, sim_mutation_names, SIM_MUTATIONS, &choice, err));
-        farm->mutation = (enum worker_mutation)choice;
-    }
-    return STATUS_OK;
+    return option_choice("mutation", name, mutation_names(totals), count, &totals->mutation, err);
 }
 
 static status read_options(const struct options *options, struct sim_farm_options *farm,
@@ -134,13 +139,13 @@ static status read_options(const struct options *options, struct sim_farm_option
     uint32_t choice = 0;
     TRY(read_seeds(options_value(options, SIM_SEEDS), &farm->first_seed, &farm->last_seed, err));
     if (profile != NULL) {
-        if (totals->watches) {
+        if (totals->simulates_monitors) {
             return error_set(err, STATUS_USAGE, "--profile: there are none with --monitors");
         }
         TRY(option_choice("profile", profile, sim_profile_names, SIM_PROFILES, &choice, err));
-        farm->profile = (enum sim_profile)choice;
+        totals->profile = (enum sim_profile)choice;
     }
-    TRY(read_mutation(options_value(options, SIM_MUTATION), farm, totals, err));
+    TRY(read_mutation(options_value(options, SIM_MUTATION), totals, err));
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     uint64_t count = cores < 1 ? 1 : (uint64_t)cores;
     if (processes != NULL) TRY(option_count("processes", processes, range, &count, err));
@@ -153,15 +158,12 @@ static void say_failure(const struct totals *totals, uint64_t seed, const struct
 {
     struct buf text = {0};
     buf_format(&text, "seed %" PRIu64 ": %s\n  millrace sim%s --seeds %" PRIu64, seed,
-               report->reason, totals->watches ? " --monitors" : "", seed);
-    if (totals->farm->profile != SIM_MIXED) {
-        buf_format(&text, " --profile %s", sim_profile_names[totals->farm->profile]);
+               report->reason, totals->simulates_monitors ? " --monitors" : "", seed);
+    if (totals->profile != SIM_MIXED) {
+        buf_format(&text, " --profile %s", sim_profile_names[totals->profile]);
     }
-    if (totals->farm->mutation != WORKER_AS_IT_SHOULD) {
-        buf_format(&text, " --mutation %s", sim_mutation_names[totals->farm->mutation]);
-    }
-    if (totals->monitors_mutation != MONITORS_SIM_SOUND) {
-        buf_format(&text, " --mutation %s", monitors_mutation_names[totals->monitors_mutation]);
+    if (totals->mutation != 0) {
+        buf_format(&text, " --mutation %s", mutation_names(totals)[totals->mutation]);
     }
     buf_put_string(&text, " --trace\n");
     int code = command_print(&text);
@@ -201,7 +203,7 @@ static void say_summary(const struct totals *totals, double seconds)
 {
     struct buf text = {0};
     put_part(totals->ran_count, totals->ran_count == 1 ? " seed, " : " seeds, ", &text);
-    if (totals->watches) {
+    if (totals->simulates_monitors) {
         put_part(totals->sum.message_count, " datagrams, ", &text);
         put_part(totals->sum.crash_count, " crashes, ", &text);
         put_part(totals->sum.restart_count, " starts; all was well at most ", &text);
@@ -220,39 +222,33 @@ static void say_summary(const struct totals *totals, double seconds)
     buf_done(&text);
 }
 
-static status run_monitors(void *context, uint64_t seed, struct sim_report *out, struct error *err)
+static status run_monitors(void *context, uint64_t seed, int trace_fd, struct sim_report *out,
+                           struct error *err)
 {
     const struct totals *totals = context;
     struct monitors_options options = {
-        .seed = seed, .mutation = totals->monitors_mutation, .trace_fd = -1};
+        .seed = seed, .mutation = (enum monitors_mutation)totals->mutation, .trace_fd = trace_fd};
     return monitors_run_seed(&options, out, err);
 }
 
-/* One seed, with all that happens on stdout. */
-static status run_one(const struct scenarios *scenarios, const struct totals *totals, uint64_t seed,
-                      struct sim_report *out, struct error *err)
+static status run_jobs(void *context, uint64_t seed, int trace_fd, struct sim_report *out,
+                       struct error *err)
 {
-    const struct sim_farm_options *farm = totals->farm;
-    if (totals->watches) {
-        struct monitors_options options = {
-            .seed = seed, .mutation = totals->monitors_mutation, .trace_fd = STDOUT_FILENO};
-        return monitors_run_seed(&options, out, err);
-    }
+    const struct totals *totals = context;
     struct sim_options options = {.seed = seed,
-                                  .mutation = farm->mutation,
-                                  .profile = farm->profile,
-                                  .trace_fd = STDOUT_FILENO};
-    return sim_run_seed(scenarios, &options, out, err);
+                                  .mutation = (enum worker_mutation)totals->mutation,
+                                  .profile = totals->profile,
+                                  .trace_fd = trace_fd};
+    return sim_run_seed(totals->scenarios, &options, out, err);
 }
 
-/* In this process. */
-static status run_traced(const struct scenarios *scenarios, struct totals *totals,
-                         struct error *err)
+/* In this process, one seed after the other, with their traces on stdout. */
+static status run_traced(struct totals *totals, struct error *err)
 {
     const struct sim_farm_options *farm = totals->farm;
     for (uint64_t seed = farm->first_seed; seed <= farm->last_seed; seed++) {
         struct sim_report report;
-        TRY(run_one(scenarios, totals, seed, &report, err));
+        TRY(farm->run(totals, seed, STDOUT_FILENO, &report, err));
         if (!on_ran(totals, seed, &report)) return STATUS_OK;
         if (atomic_load(farm->cancelled)) return error_set(err, STATUS_CANCELLED, "interrupted");
     }
@@ -264,26 +260,21 @@ static status simulate(const struct options *options, struct arena *arena, struc
     (void)arena; /* Nothing is kept. */
     struct sim_farm_options farm = {0};
     struct totals totals = {.farm = &farm,
-                            .watches = options_value(options, SIM_MONITORS) != NULL,
+                            .simulates_monitors = options_value(options, SIM_MONITORS) != NULL,
                             .stops = options_value(options, SIM_STOP) != NULL};
-    struct scenarios *scenarios = NULL;
     bool quiet = options_value(options, SIM_QUIET) != NULL;
     bool traced = options_value(options, SIM_TRACE) != NULL;
     TRY(read_options(options, &farm, &totals, err));
     farm.context = &totals;
     farm.ran = on_ran;
     totals.seed_count = farm.last_seed - farm.first_seed + 1;
-    if (totals.watches) {
-        farm.run = run_monitors;
-    } else {
-        TRY(scenarios_create(&scenarios, err));
-    }
+    farm.run = totals.simulates_monitors ? run_monitors : run_jobs;
+    if (!totals.simulates_monitors) TRY(scenarios_create(&totals.scenarios, err));
     if (!quiet && !traced) progress_start(&totals.progress, "simulating");
     double start = clock_seconds();
-    status result =
-        traced ? run_traced(scenarios, &totals, err) : sim_farm_run(scenarios, &farm, err);
+    status result = traced ? run_traced(&totals, err) : sim_farm_run(&farm, err);
     progress_clear(&totals.progress);
-    scenarios_destroy(scenarios);
+    scenarios_destroy(totals.scenarios);
     if (!quiet) say_summary(&totals, clock_seconds() - start);
     if (result == STATUS_OK && totals.failed_count > 0) {
         return error_set(err, STATUS_INTERNAL, "%" PRIu64 " of %" PRIu64 " seeds failed",

@@ -1,8 +1,10 @@
-/* world.c - a binary heap of what is to come. */
+/* world.c - a binary heap of timers (Knuth, The Art of Computer Programming 3, 5.2.3), ordered by
+ * time, then by serial number: a heap alone is not stable, and runs must be reproducible. */
 #include "cluster/sim/world.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engine/base/assert.h"
@@ -93,6 +95,22 @@ bool world_step(struct world *world)
     return true;
 }
 
+void world_run(struct world *world, const bool *is_over, uint64_t step_limit)
+{
+    while (!*is_over && world_step(world)) {
+        if (world->step_count > step_limit) world_fail(world, "it does not come to an end");
+    }
+}
+
+void world_report(const struct world *world, struct sim_report *out)
+{
+    out->ok = !world->failed;
+    memcpy(out->reason, world->reason, sizeof out->reason);
+    out->history = world->history;
+    out->simulated_ms = world->now_ms;
+    out->step_count = world->step_count;
+}
+
 uint32_t world_below(struct world *world, uint32_t bound)
 {
     return random_below(&world->random, bound);
@@ -109,6 +127,21 @@ bool world_chance(struct world *world, uint32_t per_mille)
     return per_mille > 0 && random_below(&world->random, 1000) < per_mille;
 }
 
+uint32_t world_draw(struct world *world, const uint32_t *weights, uint32_t count)
+{
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        total += weights[i];
+    }
+    if (total == 0) return count;
+    uint32_t place = world_below(world, total);
+    uint32_t drawn = 0;
+    while (place >= weights[drawn]) {
+        place -= weights[drawn++];
+    }
+    return drawn;
+}
+
 void world_trace(struct world *world, const char *format, ...)
 {
     if (world->trace_fd < 0) return;
@@ -123,7 +156,7 @@ void world_trace(struct world *world, const char *format, ...)
     if (size > sizeof line - 2) size = sizeof line - 2;
     line[size] = '\n';
     ssize_t written = write(world->trace_fd, line, size + 1);
-    (void)written; /* A reader who has gone away changes nothing. */
+    (void)written; /* A reader that has gone changes nothing. */
 }
 
 void world_mark(struct world *world, uint64_t what, uint64_t number)

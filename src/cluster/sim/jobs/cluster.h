@@ -12,7 +12,7 @@
 #include "cluster/sim/jobs/rules.h"
 #include "cluster/sim/jobs/scenario.h"
 #include "cluster/sim/jobs/sim.h"
-#include "cluster/sim/jobs/sim_bus.h"
+#include "cluster/sim/sim_bus.h"
 #include "cluster/sim/jobs/sim_client.h"
 #include "cluster/sim/jobs/sim_echo.h"
 #include "cluster/sim/jobs/sim_http.h"
@@ -51,7 +51,7 @@ struct cluster_settings {
     uint32_t client_start_ms;   /* They begin within this. */
     uint64_t faults_end_ms;     /* None begin later. */
     uint32_t fault_gap_ms;      /* Up to this between two of them; 0: there are none. */
-    uint32_t fault_weights[16]; /* By enum fault_kind, in faults.c. */
+    uint32_t fault_weights[16]; /* By enum job_fault, in faults.c. */
     uint32_t fault_limit;       /* So many at most. */
     bool spread;                /* Every request goes to another gateway. */
     bool has_poison;            /* The first client's question kills workers. */
@@ -89,6 +89,8 @@ struct cluster {
     uint64_t last_fault_ms;
     uint32_t fault_count;
     bool faults_are_over;
+    uint64_t answered_ms; /* When all clients had ended; 0: not yet. */
+    bool is_over;
     uint64_t alarm_until_ms;
     uint64_t alarm_count;
     uint32_t alteration_count;

@@ -6,7 +6,7 @@
  */
 #include "cluster/sim/jobs/cluster.h"
 
-enum fault_kind {
+enum job_fault {
     FAULT_WORKER,    /* A worker crashes. */
     FAULT_GATEWAY,   /* A gateway does. */
     FAULT_DISK,      /* A worker crashes and loses its disk. */
@@ -134,7 +134,7 @@ static void draw_mixed(struct cluster *cluster)
 }
 
 /* One kind of fault, a few times, in a cluster that can bear it. */
-static void draw_single(struct cluster *cluster, enum fault_kind kind)
+static void draw_single(struct cluster *cluster, enum job_fault kind)
 {
     struct world *world = &cluster->world;
     struct cluster_settings *settings = &cluster->settings;
@@ -337,7 +337,7 @@ static void fail_power(struct cluster *cluster)
     }
 }
 
-static void do_fault(struct cluster *cluster, enum fault_kind kind)
+static void do_fault(struct cluster *cluster, enum job_fault kind)
 {
     struct world *world = &cluster->world;
     struct sim_node *node = any_node(cluster);
@@ -396,22 +396,6 @@ static void do_fault(struct cluster *cluster, enum fault_kind kind)
     }
 }
 
-static uint32_t draw_kind(struct cluster *cluster)
-{
-    const uint32_t *weights = cluster->settings.fault_weights;
-    uint32_t total = 0;
-    for (uint32_t i = 0; i < FAULT_KINDS; i++) {
-        total += weights[i];
-    }
-    if (total == 0) return FAULT_KINDS;
-    uint32_t place = world_below(&cluster->world, total);
-    uint32_t kind = 0;
-    while (place >= weights[kind]) {
-        place -= weights[kind++];
-    }
-    return kind;
-}
-
 /* Lasts until then. */
 static void note_fault(struct cluster *cluster, uint64_t until_ms)
 {
@@ -447,7 +431,7 @@ static void fault_timer(void *context, uint64_t number)
         return;
     }
     cluster->fault_count++;
-    do_fault(cluster, (enum fault_kind)draw_kind(cluster));
+    do_fault(cluster, (enum job_fault)world_draw(world, settings->fault_weights, FAULT_KINDS));
     world_after(world, world_between(world, 1, settings->fault_gap_ms), fault_timer, cluster, 0);
 }
 

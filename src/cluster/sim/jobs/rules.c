@@ -462,7 +462,7 @@ static bool is_free(const struct cluster *cluster)
 }
 
 /* A job that has ended, well or not, is gone after a while. */
-static void watch_ended(struct cluster *cluster, const struct sim_client *client)
+static void check_ended(struct cluster *cluster, const struct sim_client *client)
 {
     uint64_t since_ms = client->ended_ms;
     if (since_ms < cluster->last_fault_ms) since_ms = cluster->last_fault_ms;
@@ -472,14 +472,14 @@ static void watch_ended(struct cluster *cluster, const struct sim_client *client
                (unsigned long long)limit_ms / 1000);
 }
 
-void rules_watch(struct cluster *cluster)
+void rules_check(struct cluster *cluster)
 {
     struct rules *rules = &cluster->rules;
     uint64_t now_ms = cluster->world.now_ms;
     if (!cluster->faults_are_over) return;
     for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
         const struct sim_client *client = &cluster->clients[i];
-        if (client->has_ended || client->has_gone) watch_ended(cluster, client);
+        if (client->has_ended || client->has_gone) check_ended(cluster, client);
     }
     bool was_free = rules->is_free;
     rules->is_free = is_settled(cluster) && is_free(cluster);

@@ -97,6 +97,6 @@ bool rules_is_held(struct cluster *cluster, const struct sim_client *client);
 
 /* ---- now and then ---- */
 
-void rules_watch(struct cluster *cluster);
+void rules_check(struct cluster *cluster);
 
 #endif

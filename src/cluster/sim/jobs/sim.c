@@ -1,4 +1,4 @@
-/* sim.c - one run: sets the cluster up, lets it happen, and looks at what has come of it. */
+/* sim.c - one run: sets the cluster up, runs it to its end, and checks the promises. */
 #include "cluster/sim/jobs/sim.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "cluster/sim/jobs/cluster.h"
 
 enum {
-    WATCH_MS = 250,
+    CHECK_MS = 250,
     OBSERVE_MS = 2000,
     RUSH_MS = 1000,         /* Until all nodes are there. */
     CLEAN_LIMIT_MS = 60000, /* Until nothing is left, after all clients have ended: two leases. */
@@ -26,6 +26,7 @@ const char *const sim_profile_names[SIM_PROFILES] = {
     [SIM_LOST_DISK] = "lost-disk",
 };
 
+#if FAULT_INJECTION
 const char *const sim_mutation_names[SIM_MUTATIONS] = {
     [WORKER_AS_IT_SHOULD] = "none",           [WORKER_APPLIES_TWICE] = "applies-twice",
     [WORKER_COUNTS_WRONG] = "counts-wrong",   [WORKER_FORGETS_END] = "forgets-end",
@@ -33,6 +34,7 @@ const char *const sim_mutation_names[SIM_MUTATIONS] = {
     [WORKER_HOLDS_CHUNK] = "holds-chunk",     [WORKER_HAS_NO_LEASE] = "has-no-lease",
     [WORKER_NEVER_DOUBLES] = "never-doubles", [WORKER_SENDS_ONE_BARRIER] = "sends-one-barrier",
 };
+#endif
 
 /* ---- setting up ---- */
 
@@ -87,7 +89,7 @@ static void set_up_clients(struct cluster *cluster)
     }
 }
 
-/* ---- watching ---- */
+/* ---- progress ---- */
 
 bool cluster_is_answered(const struct cluster *cluster)
 {
@@ -97,13 +99,6 @@ bool cluster_is_answered(const struct cluster *cluster)
     }
     return true;
 }
-
-struct watch {
-    struct cluster *cluster;
-    bool is_answered;
-    uint64_t answered_ms;
-    bool is_over;
-};
 
 static void fail_late(struct cluster *cluster)
 {
@@ -116,21 +111,17 @@ static void fail_late(struct cluster *cluster)
     }
 }
 
-static void watch_timer(void *context, uint64_t number)
+static void check_timer(void *context, uint64_t number)
 {
-    struct watch *watch = context;
-    struct cluster *cluster = watch->cluster;
+    struct cluster *cluster = context;
     uint64_t now_ms = cluster->world.now_ms;
-    rules_watch(cluster);
-    if (!watch->is_answered && cluster_is_answered(cluster)) {
-        watch->is_answered = true;
-        watch->answered_ms = now_ms;
-    }
-    if (watch->is_answered && cluster->faults_are_over) {
+    rules_check(cluster);
+    if (cluster->answered_ms == 0 && cluster_is_answered(cluster)) cluster->answered_ms = now_ms;
+    if (cluster->answered_ms != 0 && cluster->faults_are_over) {
         char left[100];
-        uint64_t since_ms = now_ms - watch->answered_ms;
-        watch->is_over = checker_is_clean(cluster, left, sizeof left);
-        if (!watch->is_over && since_ms > CLEAN_LIMIT_MS &&
+        uint64_t since_ms = now_ms - cluster->answered_ms;
+        cluster->is_over = checker_is_clean(cluster, left, sizeof left);
+        if (!cluster->is_over && since_ms > CLEAN_LIMIT_MS &&
             now_ms > cluster->last_fault_ms + CLEAN_LIMIT_MS) {
             world_fail(&cluster->world, "%llu s after the last client ended, %s",
                        (unsigned long long)since_ms / 1000, left);
@@ -139,7 +130,7 @@ static void watch_timer(void *context, uint64_t number)
                now_ms > cluster->last_fault_ms + cluster->settings.end_limit_ms) {
         fail_late(cluster);
     }
-    world_after(&cluster->world, WATCH_MS, watch_timer, watch, number);
+    world_after(&cluster->world, CHECK_MS, check_timer, cluster, number);
 }
 
 /* Somebody who asks for a job that is not his. */
@@ -165,21 +156,16 @@ static void observe_timer(void *context, uint64_t number)
 
 static void run(struct cluster *cluster)
 {
-    struct watch watch = {.cluster = cluster};
     set_up_nodes(cluster);
     set_up_clients(cluster);
     faults_begin(cluster);
-    world_after(&cluster->world, WATCH_MS, watch_timer, &watch, 0);
+    world_after(&cluster->world, CHECK_MS, check_timer, cluster, 0);
     if (cluster->settings.has_observers) {
         world_after(&cluster->world, OBSERVE_MS, observe_timer, cluster, 0);
     }
     if (cluster->settings.has_adversary) sim_adversary_begin(cluster);
     if (cluster->settings.has_reuse) sim_echo_begin(cluster);
-    while (!watch.is_over && world_step(&cluster->world)) {
-        if (cluster->world.step_count > STEPS_MAX) {
-            world_fail(&cluster->world, "it does not come to an end");
-        }
-    }
+    world_run(&cluster->world, &cluster->is_over, STEPS_MAX);
 }
 
 static void make_report(struct cluster *cluster, struct sim_report *out)
@@ -192,14 +178,9 @@ static void make_report(struct cluster *cluster, struct sim_report *out)
         report->resent_count += client->again_count;
     }
     if (!cluster->world.failed) checker_proportion(cluster);
-    report->ok = !cluster->world.failed;
-    (void)snprintf(report->reason, sizeof report->reason, "%s",
-                   cluster->world.reason); /* Of one size. */
-    report->history = cluster->world.history;
+    world_report(&cluster->world, report);
     report->message_count = cluster->net.message_count;
     report->fault_count = cluster->fault_count;
-    report->simulated_ms = cluster->world.now_ms;
-    report->step_count = cluster->world.step_count;
     *out = *report;
 }
 

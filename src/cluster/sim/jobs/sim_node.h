@@ -12,8 +12,8 @@
 #include "cluster/role/worker/mapper.h"
 #include "cluster/role/worker/worker.h"
 #include "cluster/sim/jobs/rules.h"
-#include "cluster/sim/jobs/sim_bus.h"
-#include "cluster/sim/jobs/sim_disk.h"
+#include "cluster/sim/sim_bus.h"
+#include "cluster/sim/sim_disk.h"
 
 struct cluster;
 

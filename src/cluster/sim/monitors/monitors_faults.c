@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-enum fault_kind {
+enum monitors_fault {
     FAULT_CRASH,
     FAULT_CRASH_MONITORS, /* Several at once. */
     FAULT_POWER,          /* All. */
@@ -258,7 +258,7 @@ static void replay_some(struct monitors_cluster *cluster)
     }
 }
 
-static void happen(struct monitors_cluster *cluster, enum fault_kind kind)
+static void happen(struct monitors_cluster *cluster, enum monitors_fault kind)
 {
     struct world *world = &cluster->world;
     struct monitors_process *process = any_process(cluster);
@@ -320,19 +320,11 @@ static void fault_timer(void *context, uint64_t number)
         monitors_calm_begin(cluster);
         return;
     }
-    uint32_t total = 0;
-    for (uint32_t i = 0; i < FAULT_KINDS; i++) {
-        total += weights[i];
-    }
-    uint32_t drawn = world_below(world, total);
-    uint32_t kind = 0;
-    while (drawn >= weights[kind]) {
-        drawn -= weights[kind++];
-    }
+    uint32_t kind = world_draw(world, weights, FAULT_KINDS);
     /* A script is left alone, mostly: it is about one thing. */
     if (!cluster->script_is_on || world_chance(world, 100)) {
         cluster->report.fault_count++;
-        happen(cluster, (enum fault_kind)kind);
+        happen(cluster, (enum monitors_fault)kind);
     }
     world_after(world, world_between(world, 1, cluster->settings.fault_gap_ms), fault_timer,
                 cluster, number);

@@ -1,13 +1,12 @@
 /* monitors_sim.c - one run of simulated monitors: drawn, disturbed, and brought to rest. */
 #include "cluster/sim/monitors/monitors_sim.h"
 
-#include <stdio.h>
-
 #include "engine/base/memory.h"
 #include "cluster/sim/monitors/monitors_cluster.h"
 
 enum { STEPS_MAX = 3000000 };
 
+#if FAULT_INJECTION
 const char *const monitors_mutation_names[MONITORS_SIM_MUTATIONS] = {
     [MONITORS_SIM_SOUND] = "none",
     [MONITORS_SIM_NO_LEASE] = "no-lease",
@@ -16,6 +15,7 @@ const char *const monitors_mutation_names[MONITORS_SIM_MUTATIONS] = {
     [MONITORS_SIM_OBEYS_ANY] = "obeys-any",
     [MONITORS_SIM_ORDERS_ANY] = "orders-any",
 };
+#endif
 
 static void run(struct monitors_cluster *cluster)
 {
@@ -30,21 +30,7 @@ static void run(struct monitors_cluster *cluster)
                 cluster->settings.heartbeat_period_ms, cluster->settings.failure_timeout_ms,
                 cluster->settings.stall_timeout_ms, cluster->settings.lease_ms);
     monitors_faults_begin(cluster);
-    while (!cluster->is_over && world_step(world)) {
-        if (world->step_count > STEPS_MAX) world_fail(world, "it does not come to an end");
-    }
-}
-
-static void make_report(struct monitors_cluster *cluster, struct sim_report *out)
-{
-    struct sim_report *report = &cluster->report;
-    report->ok = !cluster->world.failed;
-    (void)snprintf(report->reason, sizeof report->reason, "%s",
-                   cluster->world.reason); /* Of one size. */
-    report->history = cluster->world.history;
-    report->simulated_ms = cluster->world.now_ms;
-    report->step_count = cluster->world.step_count;
-    *out = *report;
+    world_run(world, &cluster->is_over, STEPS_MAX);
 }
 
 status monitors_run_seed(const struct monitors_options *options, struct sim_report *out,
@@ -57,7 +43,8 @@ status monitors_run_seed(const struct monitors_options *options, struct sim_repo
     bool has_memory = monitors_net_init(cluster);
     if (has_memory) {
         run(cluster);
-        make_report(cluster, out);
+        *out = cluster->report;
+        world_report(&cluster->world, out);
     }
     for (uint32_t i = 0; i < cluster->process_count; i++) {
         monitor_destroy(cluster->processes[i].monitor);

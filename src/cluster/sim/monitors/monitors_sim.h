@@ -20,7 +20,9 @@
 #ifndef CLUSTER_SIM_MONITORS_MONITORS_SIM_H
 #define CLUSTER_SIM_MONITORS_MONITORS_SIM_H
 
-#include "cluster/sim/jobs/sim.h"
+#include "engine/base/error.h"
+#include "engine/base/fault_injection.h"
+#include "cluster/sim/world.h"
 
 /* Bugs planted into monitors and nodes. */
 enum monitors_mutation {
@@ -32,7 +34,9 @@ enum monitors_mutation {
     MONITORS_SIM_ORDERS_ANY, /* A monitor's orders are for whatever incarnation there is. */
     MONITORS_SIM_MUTATIONS
 };
+#if FAULT_INJECTION
 extern const char *const monitors_mutation_names[MONITORS_SIM_MUTATIONS];
+#endif
 
 struct monitors_options {
     uint64_t seed;
@@ -40,7 +44,8 @@ struct monitors_options {
     int trace_fd; /* -1: none. */
 };
 
-/* Fails only when memory is out or the like; what is wrong with the run is in the report. */
+/* Fails only when the run can't begin, for want of memory; the report says what is wrong with it.
+ */
 MUST_USE status monitors_run_seed(const struct monitors_options *options, struct sim_report *out,
                                   struct error *err);
 

@@ -6,8 +6,8 @@
  *
  * Memory: owned. Failure: memory that runs out makes the disk full.
  */
-#ifndef CLUSTER_SIM_JOBS_SIM_DISK_H
-#define CLUSTER_SIM_JOBS_SIM_DISK_H
+#ifndef CLUSTER_SIM_SIM_DISK_H
+#define CLUSTER_SIM_SIM_DISK_H
 
 #include "engine/base/buf.h"
 #include "engine/base/text.h"

@@ -17,8 +17,8 @@
  *
  * Memory: embedded in its node; it must not move while the world has timers for it.
  */
-#ifndef CLUSTER_SIM_JOBS_SIM_BUS_H
-#define CLUSTER_SIM_JOBS_SIM_BUS_H
+#ifndef CLUSTER_SIM_SIM_BUS_H
+#define CLUSTER_SIM_SIM_BUS_H
 
 #include "cluster/sim/broker_memory.h"
 #include "cluster/bus/bus.h"

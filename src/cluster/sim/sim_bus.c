@@ -4,7 +4,7 @@
  * more. A timer names the incarnation of the bus it was set for, so that what a dead process had on
  * its way is lost with it.
  */
-#include "cluster/sim/jobs/sim_bus.h"
+#include "cluster/sim/sim_bus.h"
 
 #include <stdio.h>
 

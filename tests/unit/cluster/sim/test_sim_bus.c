@@ -6,12 +6,12 @@
  */
 #include "unit/test.h"
 
-#include "cluster/sim/jobs/sim_bus.h"
+#include "cluster/sim/sim_bus.h"
 #include "cluster/sim/world.h"
 
 enum { MESSAGES = 40, SEEDS = 50, SENDER = 0, RECEIVER = 1, NODES = 2 };
 
-struct node {
+struct stage_node {
     struct sim_bus bus;
     uint32_t connected;
     uint32_t disconnected;
@@ -25,12 +25,12 @@ struct node {
 struct stage {
     struct world world;
     struct sim_net net;
-    struct node nodes[NODES];
+    struct stage_node nodes[NODES];
 };
 
 static void heard(void *context, struct bus_event *event)
 {
-    struct node *node = context;
+    struct stage_node *node = context;
     node->connected += event->kind == BUS_CONNECTED;
     node->disconnected += event->kind == BUS_DISCONNECTED;
     node->blocked += event->kind == BUS_BLOCKED;
@@ -83,7 +83,7 @@ static void stage_init(struct stage *stage, uint64_t seed)
     stage->net.world = &stage->world;
     assert_int_equal(sim_net_init(&stage->net, &err), STATUS_OK);
     for (uint32_t i = 0; i < NODES; i++) {
-        struct node *node = &stage->nodes[i];
+        struct stage_node *node = &stage->nodes[i];
         node->bus =
             (struct sim_bus){.net = &stage->net, .node = i, .context = node, .event = heard};
         stage->net.buses[i] = &node->bus;
@@ -130,7 +130,7 @@ static void during_an_alarm_nothing_is_taken_and_deliveries_go_on(void **state)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct stage stage;
         stage_init(&stage, seed);
-        struct node *receiver = &stage.nodes[RECEIVER];
+        struct stage_node *receiver = &stage.nodes[RECEIVER];
         send_some(&stage, 0, MESSAGES / 2);
         run_for(&stage, 5);
         sim_net_set_alarm(&stage.net, true);
@@ -160,7 +160,7 @@ static void who_loses_what_it_publishes_by_still_gets_deliveries(void **state)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct stage stage;
         stage_init(&stage, seed);
-        struct node *receiver = &stage.nodes[RECEIVER];
+        struct stage_node *receiver = &stage.nodes[RECEIVER];
         send_some(&stage, 0, MESSAGES);
         run_for(&stage, 5);
         sim_bus_lose_side(&receiver->bus, SIM_PUBLISHER);
@@ -185,7 +185,7 @@ static void who_loses_what_it_consumes_by_still_publishes(void **state)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct stage stage;
         stage_init(&stage, seed);
-        struct node *sender = &stage.nodes[SENDER];
+        struct stage_node *sender = &stage.nodes[SENDER];
         send_some(&stage, 0, MESSAGES);
         run_for(&stage, 5);
         sim_bus_lose_side(&sender->bus, SIM_CONSUMER);

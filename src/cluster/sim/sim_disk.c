@@ -1,5 +1,5 @@
 /* sim_disk.c - a few logs in memory, searched from the beginning. */
-#include "cluster/sim/jobs/sim_disk.h"
+#include "cluster/sim/sim_disk.h"
 
 #include <stdio.h>
 
