@@ -257,7 +257,6 @@ static status make_worker(struct worker_node *node, struct error *err)
         .emit_window = EMIT_WINDOW,
         .max_message = config->max_message,
         .incarnation = node->core.incarnation,
-        .seed = node->core.seed,
         .alive = on_alive,
         .alive_context = node,
     };

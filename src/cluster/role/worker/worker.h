@@ -49,7 +49,6 @@ struct worker_config {
     uint32_t emit_window;         /* Messages of a stream that are sent unasked, and per ASK. */
     uint64_t max_message;
     uint64_t incarnation; /* Another one at every start. */
-    uint64_t seed;
     /* Called within long steps, as they get on: a monitor takes who is silent for hung. May be
      * NULL; must not come back into the worker. */
     void (*alive)(void *context);

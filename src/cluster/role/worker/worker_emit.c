@@ -285,7 +285,7 @@ static void send_producer_end(struct worker_job *job, const struct owned_shard *
     if (IS_PLANTED(self->config.mutation, WORKER_COUNTS_WRONG) && message.producer_end.count > 0) {
         message.producer_end.count--;
     }
-    worker_send(self, effects, to, &message);
+    worker_send(effects, to, &message);
 }
 
 static void send_output(struct worker_job *job, const struct owned_shard *owned, uint64_t number,
@@ -312,7 +312,7 @@ static void deliver_own(struct worker_job *job, const struct owned_shard *owned,
 {
     uint32_t slot_count = job->map.layout->manifest.worker_count + 1;
     uint32_t slot = emission_slot(job, kind, job->self);
-    struct stream *stream = worker_job_stream(job, kind, owned->fold, owned->shard);
+    struct input_stream *stream = worker_job_stream(job, kind, owned->fold, owned->shard);
     if (stream == NULL) return;
     for (uint64_t i = 0; i < owned->emission.count && !job->failed; i++) {
         struct buf bytes = {0};
@@ -324,7 +324,7 @@ static void deliver_own(struct worker_job *job, const struct owned_shard *owned,
         struct text text = {(const char *)bytes.bytes, (uint32_t)bytes.size};
         if (result == STATUS_OK) result = message_decode(text, &arena, &message, &err);
         if (result == STATUS_OK) {
-            (void)worker_job_output(job, &message.output, effects); /* Old or new, it is in. */
+            (void)worker_apply(job, &message, effects); /* Old or new, it is in. */
         } else {
             worker_job_fail(job, &err, effects);
         }
@@ -332,12 +332,13 @@ static void deliver_own(struct worker_job *job, const struct owned_shard *owned,
         buf_done(&bytes);
     }
     if (job->failed) return;
-    struct message_producer_end end = {.kind = kind,
-                                       .fold = owned->fold,
-                                       .shard = owned->shard,
-                                       .count = owned->emission.count,
-                                       .sum = owned->emission.sums[slot]};
-    (void)worker_job_end_of_producer(job, &end, effects); /* Likewise. */
+    struct message end = {.kind = MESSAGE_PRODUCER_END,
+                          .producer_end = {.kind = kind,
+                                           .fold = owned->fold,
+                                           .shard = owned->shard,
+                                           .count = owned->emission.count,
+                                           .sum = owned->emission.sums[slot]}};
+    (void)worker_apply(job, &end, effects); /* Likewise. */
 }
 
 static void send_emission(struct worker_job *job, const struct owned_shard *owned,
@@ -460,6 +461,6 @@ void worker_job_fetch(struct worker_job *job, struct text from, const struct mes
     } else {
         answer_result(job, fetch, &message.result, effects);
     }
-    worker_send(job->worker, effects, from, &message);
+    worker_send(effects, from, &message);
     buf_done(&counters);
 }

@@ -10,7 +10,7 @@
 
 void worker_history_note(struct worker_job *job, enum milestone_kind kind, uint64_t number)
 {
-    struct history *history = &job->history;
+    struct job_history *history = &job->history;
     if (job->worker->replaying || history->count == WORKER_MILESTONES) return;
     history->reached[history->count++] =
         (struct reached){.kind = kind, .at_ms = job->worker->now_ms, .number = number};
@@ -18,7 +18,7 @@ void worker_history_note(struct worker_job *job, enum milestone_kind kind, uint6
 
 void worker_history_begun(struct worker_job *job, uint64_t age_ms)
 {
-    struct history *history = &job->history;
+    struct job_history *history = &job->history;
     uint64_t now_ms = job->worker->now_ms;
     if (age_ms == 0 || history->count > 0) return;
     /* Clocks that begin with the machine may not reach so far back. */
@@ -47,9 +47,9 @@ void worker_history_end(struct worker_job *job, enum milestone_kind kind)
 }
 
 /* A job that was begun anew under its id is the one that is meant. */
-static const struct history *find(struct worker *worker, struct text id)
+static const struct job_history *find(const struct worker *worker, const struct worker_job *job,
+                                      struct text id)
 {
-    const struct worker_job *job = worker_find(worker, id);
     if (job != NULL) return &job->history;
     for (uint32_t i = 0; i < WORKER_ENDED && i < worker->next_ended; i++) {
         uint32_t place = (worker->next_ended - 1 - i) % WORKER_ENDED; /* The latest first. */
@@ -58,9 +58,10 @@ static const struct history *find(struct worker *worker, struct text id)
     return NULL;
 }
 
-void worker_history_tell(struct worker *worker, struct text id, struct message_jobs *jobs)
+void worker_history_tell(struct worker *worker, const struct worker_job *job, struct text id,
+                         struct message_jobs *jobs)
 {
-    const struct history *history = find(worker, id);
+    const struct job_history *history = find(worker, job, id);
     if (history == NULL) return;
     struct milestone *milestones =
         arena_array(&worker->arena, struct milestone, history->count + 1u);

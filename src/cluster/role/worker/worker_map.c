@@ -19,26 +19,19 @@ void in_flight_done(struct in_flight *in_flight)
 
 static struct in_flight *in_flight_add(struct worker *worker, struct effects *effects)
 {
-    if (worker->in_flight_count == worker->in_flight_capacity) {
-        uint32_t grown = worker->in_flight_capacity == 0 ? 16 : worker->in_flight_capacity * 2;
-        struct in_flight *hands = memory_resize(
-            NULL, worker->hands, worker->in_flight_capacity * sizeof *hands, grown * sizeof *hands);
-        if (hands == NULL) {
-            effects->failed = true;
-            return NULL;
-        }
-        worker->hands = hands;
-        worker->in_flight_capacity = grown;
+    struct in_flight *in_flight = array_add(&worker->in_flight, NULL);
+    if (in_flight == NULL) {
+        effects->failed = true;
+        return NULL;
     }
-    struct in_flight *in_flight = &worker->hands[worker->in_flight_count++];
     *in_flight = (struct in_flight){.id = ++worker->next_id};
     return in_flight;
 }
 
 static struct in_flight *in_flight_find(struct worker *worker, uint64_t id)
 {
-    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
-        if (worker->hands[i].id == id) return &worker->hands[i];
+    for (uint32_t i = 0; i < worker->in_flight.count; i++) {
+        if (worker->in_flight.items[i].id == id) return &worker->in_flight.items[i];
     }
     return NULL;
 }
@@ -50,20 +43,13 @@ static void acknowledge(uint64_t delivery, struct effects *effects)
 
 static uint64_t token_for(struct worker *worker, uint64_t in_flight, struct effects *effects)
 {
-    if (worker->token_count == worker->token_capacity) {
-        uint32_t grown = worker->token_capacity == 0 ? 64 : worker->token_capacity * 2;
-        struct token *tokens = memory_resize(
-            NULL, worker->tokens, worker->token_capacity * sizeof *tokens, grown * sizeof *tokens);
-        if (tokens == NULL) {
-            effects->failed = true;
-            return 0;
-        }
-        worker->tokens = tokens;
-        worker->token_capacity = grown;
+    struct awaited_confirm *confirm = array_add(&worker->confirms, NULL);
+    if (confirm == NULL) {
+        effects->failed = true;
+        return 0;
     }
-    uint64_t token = ++worker->next_id;
-    worker->tokens[worker->token_count++] = (struct token){.token = token, .in_flight = in_flight};
-    return token;
+    *confirm = (struct awaited_confirm){.token = ++worker->next_id, .in_flight = in_flight};
+    return confirm->token;
 }
 
 static void forward_barrier(struct worker *worker, struct in_flight *in_flight,
@@ -84,9 +70,9 @@ static void settle(struct worker *worker, struct effects *effects)
 {
     bool chunk_before = false;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
-        struct in_flight *in_flight = &worker->hands[i];
-        if (in_flight->kind == IN_FLIGHT_MARKER && !in_flight->started && !chunk_before) {
+    for (uint32_t i = 0; i < worker->in_flight.count; i++) {
+        struct in_flight *in_flight = &worker->in_flight.items[i];
+        if (in_flight->kind == IN_FLIGHT_BARRIER && !in_flight->started && !chunk_before) {
             forward_barrier(worker, in_flight, effects);
         }
         bool is_done = in_flight->mapped && in_flight->unconfirmed == 0;
@@ -96,9 +82,9 @@ static void settle(struct worker *worker, struct effects *effects)
             continue;
         }
         chunk_before = chunk_before || in_flight->kind == IN_FLIGHT_CHUNK;
-        worker->hands[kept++] = *in_flight;
+        worker->in_flight.items[kept++] = *in_flight;
     }
-    worker->in_flight_count = kept;
+    worker->in_flight.count = kept;
 }
 
 /* Only of a chunk that should have been dropped. */
@@ -113,15 +99,15 @@ void worker_start_maps(struct worker *worker, struct effects *effects)
 {
     uint32_t running = 0;
     bool alone = false;
-    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
-        const struct in_flight *in_flight = &worker->hands[i];
+    for (uint32_t i = 0; i < worker->in_flight.count; i++) {
+        const struct in_flight *in_flight = &worker->in_flight.items[i];
         if (in_flight->kind != IN_FLIGHT_CHUNK || !in_flight->started || in_flight->mapped)
             continue;
         running++;
         alone = alone || in_flight->alone;
     }
-    for (uint32_t i = 0; i < worker->in_flight_count && !alone && !worker->stopping; i++) {
-        struct in_flight *in_flight = &worker->hands[i];
+    for (uint32_t i = 0; i < worker->in_flight.count && !alone && !worker->stopping; i++) {
+        struct in_flight *in_flight = &worker->in_flight.items[i];
         if (in_flight->task == NULL || in_flight->started || running >= worker->config.map_limit)
             continue;
         if (in_flight->alone && running > 0) break;
@@ -135,8 +121,8 @@ void worker_start_maps(struct worker *worker, struct effects *effects)
     settle(worker, effects);
     if (!worker->stopping || worker->exited) return;
     /* What was not begun goes back to its queue when the connection ends. */
-    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
-        if (worker->hands[i].started) return;
+    for (uint32_t i = 0; i < worker->in_flight.count; i++) {
+        if (worker->in_flight.items[i].started) return;
     }
     worker->exited = true;
     effects_add(effects, EFFECT_EXIT);
@@ -157,7 +143,7 @@ static void take_barrier(struct worker *worker, const struct message *message, u
 {
     struct in_flight *in_flight = in_flight_add(worker, effects);
     if (in_flight == NULL) return;
-    in_flight->kind = IN_FLIGHT_MARKER;
+    in_flight->kind = IN_FLIGHT_BARRIER;
     in_flight->delivery = delivery;
     (void)snprintf(in_flight->asker, sizeof in_flight->asker, "%.*s", TEXT_ARGS(message->from));
     struct message forwarded = *message;
@@ -167,7 +153,7 @@ static void take_barrier(struct worker *worker, const struct message *message, u
     if (in_flight->barrier.failed) effects->failed = true;
 }
 
-static uint32_t starts_with(const struct worker *worker, uint64_t item)
+uint32_t worker_starts_of(const struct worker *worker, uint64_t item)
 {
     for (uint32_t i = 0; i < worker->suspect_count; i++) {
         if (worker->suspects[i].item == item) return worker->suspects[i].starts;
@@ -213,7 +199,7 @@ static bool accepts_chunk(struct worker *worker, struct worker_job *job,
     bool fits = message->manifest == job->map.layout->hash &&
                 chunk->scan < job->map.layout->plan->scan_count;
     if (!fits || job->failed) return false;
-    if (starts_with(worker, item) >= WORKER_POISON_STARTS) {
+    if (worker_starts_of(worker, item) >= WORKER_POISON_STARTS) {
         fail_poison(worker, job, chunk, effects);
         return false;
     }
@@ -231,8 +217,8 @@ static bool is_in_flight(struct worker *worker, const struct worker_job *job,
                          const struct message_chunk *chunk, uint64_t delivery,
                          struct effects *effects)
 {
-    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
-        struct in_flight *in_flight = &worker->hands[i];
+    for (uint32_t i = 0; i < worker->in_flight.count; i++) {
+        struct in_flight *in_flight = &worker->in_flight.items[i];
         if (in_flight->kind != IN_FLIGHT_CHUNK || in_flight->job != &job->map ||
             in_flight->scan != chunk->scan || in_flight->number != chunk->number) {
             continue;
@@ -275,7 +261,7 @@ static void take_chunk(struct worker *worker, struct bus_delivery *delivery, str
         .scan = chunk->scan,
         .number = chunk->number,
         .item = item,
-        .alone = starts_with(worker, item) >= WORKER_POISON_ALONE,
+        .alone = worker_starts_of(worker, item) >= WORKER_POISON_ALONE,
     };
 }
 
@@ -357,11 +343,11 @@ void worker_mapped(struct worker *worker, struct map_task *task, struct effects 
 
 void worker_confirmed(struct worker *worker, uint64_t token, struct effects *effects)
 {
-    for (uint32_t i = 0; i < worker->token_count; i++) {
-        if (worker->tokens[i].token != token) continue;
-        struct in_flight *in_flight = in_flight_find(worker, worker->tokens[i].in_flight);
+    for (uint32_t i = 0; i < worker->confirms.count; i++) {
+        if (worker->confirms.items[i].token != token) continue;
+        struct in_flight *in_flight = in_flight_find(worker, worker->confirms.items[i].in_flight);
         if (in_flight != NULL && in_flight->unconfirmed > 0) in_flight->unconfirmed--;
-        worker->tokens[i] = worker->tokens[--worker->token_count];
+        worker->confirms.items[i] = worker->confirms.items[--worker->confirms.count];
         break;
     }
     worker_start_maps(worker, effects);

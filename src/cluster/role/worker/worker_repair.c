@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-void stream_forget_barriers(struct stream *stream)
+void stream_forget_barriers(struct input_stream *stream)
 {
     for (uint32_t i = 0; i < WORKER_ATTEMPTS; i++) {
         stream->attempts[i] = (struct barrier_attempt){0};
@@ -23,7 +23,7 @@ void stream_forget_barriers(struct stream *stream)
 }
 
 /* Whether it is time to ask; then the next time is later. */
-static bool is_due(const struct worker *worker, struct stream *stream)
+static bool is_due(const struct worker *worker, struct input_stream *stream)
 {
     const struct worker_config *config = &worker->config;
     uint32_t delay_ms = stream->delay_ms == 0 ? config->repair_delay_ms : stream->delay_ms;
@@ -38,15 +38,15 @@ static bool is_due(const struct worker *worker, struct stream *stream)
 
 /* ---- chunks ---- */
 
-static uint64_t known_sent(const struct worker *worker, const struct stream *stream)
+static uint64_t known_sent(const struct worker *worker, const struct input_stream *stream)
 {
     uint64_t sent = IS_PLANTED(worker->config.mutation, WORKER_IGNORES_SENT) ? 0 : stream->sent;
     if (stream->ended && stream->end_count > sent) sent = stream->end_count;
     return sent;
 }
 
-static void send_barriers(struct worker *worker, struct worker_job *job, struct stream *stream,
-                          struct effects *effects)
+static void send_barriers(struct worker *worker, struct worker_job *job,
+                          struct input_stream *stream, struct effects *effects)
 {
     struct barrier_attempt *attempt = &stream->attempts[stream->next_attempt++ % WORKER_ATTEMPTS];
     *attempt =
@@ -65,8 +65,8 @@ static void send_barriers(struct worker *worker, struct worker_job *job, struct 
     }
 }
 
-static void rerequest_missing(struct worker *worker, struct worker_job *job, struct stream *stream,
-                              struct effects *effects)
+static void rerequest_missing(struct worker *worker, struct worker_job *job,
+                              struct input_stream *stream, struct effects *effects)
 {
     uint32_t queue_count = worker->config.work_queue_count;
     uint64_t highest = 0;
@@ -94,7 +94,7 @@ static void rerequest_missing(struct worker *worker, struct worker_job *job, str
 void worker_barrier_returned(struct worker *worker, struct worker_job *job,
                              const struct message_barrier *barrier, struct effects *effects)
 {
-    struct stream *stream = worker_job_stream(job, STREAM_SCAN, barrier->scan, 0);
+    struct input_stream *stream = worker_job_stream(job, STREAM_SCAN, barrier->scan, 0);
     uint32_t queue_count = worker->config.work_queue_count;
     if (stream == NULL || stream->complete || barrier->queue >= queue_count) return;
     uint64_t limit = 0;
@@ -116,8 +116,8 @@ void worker_barrier_returned(struct worker *worker, struct worker_job *job,
 
 /* ---- what folds emitted ---- */
 
-static void send_ask(struct worker_job *job, const struct stream *stream, const uint64_t *numbers,
-                     uint32_t count, struct effects *effects)
+static void send_ask(struct worker_job *job, const struct input_stream *stream,
+                     const uint64_t *numbers, uint32_t count, struct effects *effects)
 {
     const struct job_layout *layout = job->map.layout;
     uint32_t owner = job_layout_owner(layout, stream->source, stream->producer);
@@ -128,10 +128,10 @@ static void send_ask(struct worker_job *job, const struct stream *stream, const 
                                        .shard = stream->producer,
                                        .numbers = numbers,
                                        .number_count = count};
-    worker_send(job->worker, effects, layout->manifest.workers[owner].name, &message);
+    worker_send(effects, layout->manifest.workers[owner].name, &message);
 }
 
-void worker_ask_on(struct worker_job *job, struct stream *stream, struct effects *effects)
+void worker_ask_on(struct worker_job *job, struct input_stream *stream, struct effects *effects)
 {
     uint64_t window = job->worker->config.emit_window;
     if (stream->kind == STREAM_SCAN || !stream->ended || stream->complete) return;
@@ -146,7 +146,8 @@ void worker_ask_on(struct worker_job *job, struct stream *stream, struct effects
     send_ask(job, stream, numbers, count, effects);
 }
 
-static void ask_missing(struct worker_job *job, struct stream *stream, struct effects *effects)
+static void ask_missing(struct worker_job *job, struct input_stream *stream,
+                        struct effects *effects)
 {
     uint64_t window = job->worker->config.emit_window;
     uint64_t *numbers = arena_array(&job->worker->arena, uint64_t, window + 1);
@@ -163,13 +164,13 @@ static void ask_missing(struct worker_job *job, struct stream *stream, struct ef
 
 /* While we miss something of a scan that a fold rests on, its owner hardly has it all: what he
  * emits is not missing yet. */
-static bool may_be_ready(struct worker_job *job, const struct stream *stream)
+static bool may_be_ready(struct worker_job *job, const struct input_stream *stream)
 {
     const struct job_layout *layout = job->map.layout;
     uint32_t scan_count = layout->plan->scan_count;
     for (uint32_t scan = 0; scan < scan_count; scan++) {
         if (!layout->rests_on[(size_t)stream->source * scan_count + scan]) continue;
-        const struct stream *own = worker_job_stream(job, STREAM_SCAN, scan, 0);
+        const struct input_stream *own = worker_job_stream(job, STREAM_SCAN, scan, 0);
         if (own != NULL && !own->complete) return false;
     }
     return true;
@@ -177,7 +178,7 @@ static bool may_be_ready(struct worker_job *job, const struct stream *stream)
 
 /* Whether something should be here that is not. */
 static bool is_missed(const struct worker *worker, struct worker_job *job,
-                      const struct stream *stream)
+                      const struct input_stream *stream)
 {
     if (stream->kind != STREAM_SCAN) return stream->ended || may_be_ready(job, stream);
     return number_set_missing(&stream->applied, 0) < known_sent(worker, stream);
@@ -186,7 +187,7 @@ static bool is_missed(const struct worker *worker, struct worker_job *job,
 static void repair(struct worker *worker, struct worker_job *job, struct effects *effects)
 {
     for (uint32_t i = 0; i < job->stream_count; i++) {
-        struct stream *stream = &job->streams[i];
+        struct input_stream *stream = &job->streams[i];
         if (stream->complete) continue;
         if (!is_missed(worker, job, stream)) {
             /* The wait begins when there is something to wait for, however old the job is by then:
@@ -204,8 +205,9 @@ static void repair(struct worker *worker, struct worker_job *job, struct effects
 
 /* ---- telling ---- */
 
-static void add_scan(struct worker_job *job, struct stream *stream, struct message_status *report,
-                     struct scan_state *scans, struct rerequest *rerequests)
+static void add_scan(struct worker_job *job, struct input_stream *stream,
+                     struct message_status *report, struct scan_state *scans,
+                     struct rerequest *rerequests)
 {
     scans[report->scan_count++] = (struct scan_state){
         .scan = stream->source,
@@ -231,10 +233,10 @@ static void add_held(struct worker *worker, const struct worker_job *job,
                      struct message_status *report)
 {
     struct chunk_held *held =
-        arena_array(&worker->arena, struct chunk_held, worker->in_flight_count + 1u);
+        arena_array(&worker->arena, struct chunk_held, worker->in_flight.count + 1u);
     if (held == NULL) return;
-    for (uint32_t i = 0; i < worker->in_flight_count; i++) {
-        const struct in_flight *in_flight = &worker->hands[i];
+    for (uint32_t i = 0; i < worker->in_flight.count; i++) {
+        const struct in_flight *in_flight = &worker->in_flight.items[i];
         if (in_flight->kind != IN_FLIGHT_CHUNK || in_flight->job != &job->map) continue;
         held[report->held_count++] = (struct chunk_held){in_flight->scan, in_flight->number};
     }
@@ -287,7 +289,8 @@ void worker_sync(struct worker *worker, struct worker_job *job, struct text from
     if (sync->renew) {
         job->lease_ms = worker->config.client_timeout_ms;
         for (uint32_t i = 0; i < sync->sent_count; i++) {
-            struct stream *stream = worker_job_stream(job, STREAM_SCAN, sync->sent[i].scan, 0);
+            struct input_stream *stream =
+                worker_job_stream(job, STREAM_SCAN, sync->sent[i].scan, 0);
             uint64_t sent = sync->sent[i].count;
             if (stream == NULL || sent > stream->number_limit || sent <= stream->sent) continue;
             stream->sent = sent;
@@ -299,10 +302,10 @@ void worker_sync(struct worker *worker, struct worker_job *job, struct text from
                                              .incarnation = worker->config.incarnation,
                                              .maps = worker->config.maps};
     fill_status(worker, job, &message.status);
-    worker_send(worker, effects, from, &message);
+    worker_send(effects, from, &message);
     if (!sync->needs_manifest) return;
     message = worker_message(worker, MESSAGE_MANIFEST, job);
     message.store =
         (struct message_manifest){.request = sync->request, .bytes = job->map.layout->bytes};
-    worker_send(worker, effects, from, &message);
+    worker_send(effects, from, &message);
 }

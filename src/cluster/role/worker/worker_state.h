@@ -1,18 +1,24 @@
 /* worker_state.h - a worker while it runs; shared by worker*.c alone.
  *
- *     worker_job.c     what a job is here: streams in, folds, copies
- *     worker_emit.c    what finished folds send
- *     worker_map.c     chunks in flight
- *     worker_repair.c  what is missing, and whom to ask
- *     worker_history.c what became of jobs, for people
- *     worker.c         events, leases, slots
+ * From the lowest to the highest; a file calls those above it in this list, and none below:
+ *
+ *     worker_send.c     messages and log records
+ *     worker_history.c  milestones of jobs, for people
+ *     worker_job.c      what a job is here: streams in, folds, copies
+ *     worker_repair.c   what is missing, and which node to ask
+ *     worker_apply.c    each numbered message once
+ *     worker_emit.c     what finished folds send
+ *     worker_advance.c  folds finished in turn
+ *     worker_slots.c    jobs come and go
+ *     worker_map.c      chunks in flight
+ *     worker.c          events
  */
 #ifndef CLUSTER_ROLE_WORKER_WORKER_STATE_H
 #define CLUSTER_ROLE_WORKER_WORKER_STATE_H
 
+#include "engine/base/array.h"
 #include "engine/base/fault_injection.h"
 #include "engine/base/number_set.h"
-#include "engine/base/random.h"
 #include "engine/exec/fold/fold.h"
 #include "cluster/role/worker/mapper.h"
 #include "cluster/role/job_layout.h"
@@ -41,7 +47,7 @@ struct barrier_attempt {
 };
 
 /* What one source sends to this worker. */
-struct stream {
+struct input_stream {
     enum stream_source kind;
     uint32_t source;
     uint32_t producer;
@@ -102,7 +108,7 @@ struct reached {
     uint64_t number;
 };
 
-struct history {
+struct job_history {
     struct reached reached[WORKER_MILESTONES];
     uint32_t count;
     uint64_t phases; /* A bit for each that has begun. */
@@ -110,7 +116,7 @@ struct history {
 
 struct ended_job {
     char id[ROLE_NAME_SIZE];
-    struct history history;
+    struct job_history history;
 };
 
 struct worker_job {
@@ -120,7 +126,7 @@ struct worker_job {
     uint32_t self; /* Our number in the manifest; worker_count: we only map for it. */
     struct arena arena;
     struct spill_store *store; /* Where folds go on when memory is short; NULL: nowhere. */
-    struct stream *streams;
+    struct input_stream *streams;
     uint32_t stream_count;
     struct owned_shard *shards;
     uint32_t shard_count;
@@ -137,10 +143,10 @@ struct worker_job {
     uint64_t lease_ms;
     uint64_t duplicates;
     uint64_t replayed;
-    struct history history;
+    struct job_history history;
 };
 
-enum in_flight_kind { IN_FLIGHT_CHUNK, IN_FLIGHT_MARKER };
+enum in_flight_kind { IN_FLIGHT_CHUNK, IN_FLIGHT_BARRIER };
 
 /* Something taken from a work queue and not yet acknowledged. */
 struct in_flight {
@@ -160,9 +166,10 @@ struct in_flight {
     char asker[ROLE_NAME_SIZE]; /* to this node. */
 };
 
-struct token {
+/* A message whose confirmation is awaited before what it came from is acknowledged. */
+struct awaited_confirm {
     uint64_t token;
-    uint64_t in_flight;
+    uint64_t in_flight; /* Its id. */
 };
 
 struct tombstone {
@@ -180,15 +187,9 @@ struct suspect {
 struct worker {
     struct worker_config config;
     char name[ROLE_NAME_SIZE];
-    struct worker_job **jobs;
-    uint32_t job_count;
-    uint32_t job_capacity;
-    struct in_flight *hands; /* In the order they were taken. */
-    uint32_t in_flight_count;
-    uint32_t in_flight_capacity;
-    struct token *tokens;
-    uint32_t token_count;
-    uint32_t token_capacity;
+    ARRAY_OF(struct worker_job *) jobs;
+    ARRAY_OF(struct in_flight) in_flight; /* In the order they were taken. */
+    ARRAY_OF(struct awaited_confirm) confirms;
     uint64_t next_id;
     uint64_t now_ms;
     uint64_t started_ms;
@@ -209,78 +210,19 @@ struct worker {
     struct suspect suspects[WORKER_SUSPECTS];
     uint32_t suspect_count;
     struct arena arena; /* Of one step. */
-    struct random random;
 };
 
-/* ---- worker.c ---- */
+/* ---- worker_send.c ---- */
 
 /* The step gets on: something of bounded length is done. */
 void worker_alive(const struct worker *worker);
-struct worker_job *worker_find(struct worker *worker, struct text id);
-/* Whether the job was here, however long ago, as far as we remember. */
-bool worker_has_tombstone(const struct worker *worker, struct text id, uint64_t hash);
-/* Encodes and sends; nobody waits for the confirmation. */
-void worker_send(struct worker *worker, struct effects *effects, struct text to,
-                 const struct message *message);
-/* A message of the job made here: applied and logged like one from the inbox. */
-void worker_receive(struct worker *worker, struct worker_job *job, struct buf *bytes,
-                    struct effects *effects);
+/* A message of the worker, about a job or (NULL) none. */
 struct message worker_message(const struct worker *worker, enum message_kind kind,
                               const struct worker_job *job);
-
-/* ---- worker_job.c ---- */
-
-MUST_USE status worker_job_create(struct worker *worker, struct job_layout *layout,
-                                  struct worker_job **out, struct error *err);
-/* The job is gone for the worker; its memory goes when no map uses it any more. */
-void worker_job_end(struct worker_job *job);
-void worker_job_fail(struct worker_job *job, const struct error *err, struct effects *effects);
-/* The same, naming the fold's query, and what helps when memory is out. */
-void worker_job_fail_fold(struct worker_job *job, uint32_t fold, struct error *err,
-                          struct effects *effects);
-/* NULL: nothing of that source comes here; that shard is not ours. */
-struct stream *worker_job_stream(struct worker_job *job, enum stream_source kind, uint32_t source,
-                                 uint32_t producer);
-struct owned_shard *worker_job_shard(struct worker_job *job, uint32_t fold, uint32_t shard);
-/* Messages of a job; each tells whether it brought something new, which is to be kept. */
-bool worker_job_output(struct worker_job *job, const struct message_output *output,
-                       struct effects *effects);
-bool worker_job_end_of_scan(struct worker_job *job, const struct message_end *end,
-                            struct effects *effects);
-bool worker_job_end_of_producer(struct worker_job *job, const struct message_producer_end *end,
-                                struct effects *effects);
-/* Finishes and emits whatever is complete; to be called when something new came in. */
-void worker_job_advance(struct worker_job *job, struct effects *effects);
-/* Whether a map of this scan can be done here. */
-bool worker_job_can_map(const struct worker_job *job, uint32_t scan);
-
-/* ---- worker_emit.c ---- */
-
-/* Makes what a finished shard emits, keeps it, and sends it on. */
-void worker_job_emit(struct worker_job *job, struct owned_shard *owned, struct effects *effects);
-void worker_job_ask(struct worker_job *job, struct text from, const struct message_ask *ask,
-                    struct effects *effects);
-void worker_job_fetch(struct worker_job *job, struct text from, const struct message_fetch *fetch,
-                      struct effects *effects);
-
-/* ---- worker_map.c ---- */
-
-void worker_take(struct worker *worker, struct bus_delivery *delivery, struct effects *effects);
-void worker_mapped(struct worker *worker, struct map_task *task, struct effects *effects);
-void worker_confirmed(struct worker *worker, uint64_t token, struct effects *effects);
-void worker_start_maps(struct worker *worker, struct effects *effects);
-void in_flight_done(struct in_flight *in_flight);
-
-/* ---- worker_repair.c ---- */
-
-/* What a SYNC asks for: answers with STATUS, and looks for what is missing. */
-void worker_sync(struct worker *worker, struct worker_job *job, struct text from,
-                 const struct message_sync *sync, struct effects *effects);
-void worker_barrier_returned(struct worker *worker, struct worker_job *job,
-                             const struct message_barrier *barrier, struct effects *effects);
-/* After new numbers: asks for the next ones of a stream that is sent in windows. */
-void worker_ask_on(struct worker_job *job, struct stream *stream, struct effects *effects);
-void stream_forget_barriers(struct stream *stream);
+/* Encodes and sends; no confirmation is awaited. */
+void worker_send(struct effects *effects, struct text to, const struct message *message);
+/* Moves a message into the log of its job. */
+void worker_log(const char *job, struct buf *bytes, struct effects *effects);
 
 /* ---- worker_history.c ---- */
 
@@ -291,7 +233,88 @@ void worker_history_begun(struct worker_job *job, uint64_t age_ms);
 void worker_history_phase(struct worker_job *job, uint32_t phase);
 /* The job is about to be removed: its history stays. */
 void worker_history_end(struct worker_job *job, enum milestone_kind kind);
-/* The milestones of one job, also of one that has ended; in the step's arena. */
-void worker_history_tell(struct worker *worker, struct text id, struct message_jobs *jobs);
+/* The milestones of `job`, or (NULL) of one with this id that has ended; in the step's arena. */
+void worker_history_tell(struct worker *worker, const struct worker_job *job, struct text id,
+                         struct message_jobs *jobs);
+
+/* ---- worker_job.c ---- */
+
+MUST_USE status worker_job_create(struct worker *worker, struct job_layout *layout,
+                                  struct worker_job **out, struct error *err);
+/* The worker forgets the job; its memory is freed when no map uses it any more. */
+void worker_job_end(struct worker_job *job);
+void worker_job_fail(struct worker_job *job, const struct error *err, struct effects *effects);
+/* The same, naming the fold's query, and what helps when memory is out. */
+void worker_job_fail_fold(struct worker_job *job, uint32_t fold, struct error *err,
+                          struct effects *effects);
+/* NULL: nothing of that source comes here; that shard is not ours. */
+struct input_stream *worker_job_stream(struct worker_job *job, enum stream_source kind,
+                                       uint32_t source, uint32_t producer);
+struct owned_shard *worker_job_shard(struct worker_job *job, uint32_t fold, uint32_t shard);
+
+/* ---- worker_repair.c ---- */
+
+/* Answers a SYNC with STATUS, and looks for what is missing. */
+void worker_sync(struct worker *worker, struct worker_job *job, struct text from,
+                 const struct message_sync *sync, struct effects *effects);
+void worker_barrier_returned(struct worker *worker, struct worker_job *job,
+                             const struct message_barrier *barrier, struct effects *effects);
+/* After new numbers: asks for the next ones of a stream that is sent in windows. */
+void worker_ask_on(struct worker_job *job, struct input_stream *stream, struct effects *effects);
+void stream_forget_barriers(struct input_stream *stream);
+
+/* ---- worker_apply.c ---- */
+
+/* Applies a message that changes a job; tells whether it brought something new, which is to be
+ * logged. */
+bool worker_apply(struct worker_job *job, const struct message *message, struct effects *effects);
+
+/* ---- worker_emit.c ---- */
+
+/* Makes what a finished shard emits, keeps it, and sends it on. */
+void worker_job_emit(struct worker_job *job, struct owned_shard *owned, struct effects *effects);
+void worker_job_ask(struct worker_job *job, struct text from, const struct message_ask *ask,
+                    struct effects *effects);
+void worker_job_fetch(struct worker_job *job, struct text from, const struct message_fetch *fetch,
+                      struct effects *effects);
+
+/* ---- worker_advance.c ---- */
+
+/* Finishes and emits all that is complete; to be called when something new came in. */
+void worker_job_advance(struct worker_job *job, struct effects *effects);
+/* Whether a map of this scan can be done here. */
+bool worker_job_can_map(const struct worker_job *job, uint32_t scan);
+/* Applies a message; what is new is logged (the bytes are moved), and the job advances. */
+void worker_apply_and_log(struct worker_job *job, const struct message *message, struct buf *bytes,
+                          struct effects *effects);
+/* The same for a message that was made here for ourselves. */
+void worker_receive(struct worker *worker, struct worker_job *job, struct buf *bytes,
+                    struct effects *effects);
+
+/* ---- worker_slots.c ---- */
+
+struct worker_job *worker_find(struct worker *worker, struct text id);
+/* Whether the job was here, however long ago, as far as we remember. */
+bool worker_has_tombstone(const struct worker *worker, struct text id, uint64_t hash);
+/* Makes the job of a MANIFEST and gives it a slot. */
+MUST_USE status worker_make_job(struct worker *worker, const struct message *message,
+                                struct worker_job **out, struct error *err);
+/* Answer MANIFEST (whose bytes are moved into the log), REMOVE and LIST. */
+void worker_store(struct worker *worker, const struct message *message, struct buf *bytes,
+                  struct effects *effects);
+void worker_remove(struct worker *worker, const struct message *message, struct effects *effects);
+void worker_list(struct worker *worker, const struct message *message, struct effects *effects);
+/* Time passes; jobs whose lease is over are removed. */
+void worker_leases_pass(struct worker *worker, struct effects *effects);
+
+/* ---- worker_map.c ---- */
+
+void worker_take(struct worker *worker, struct bus_delivery *delivery, struct effects *effects);
+void worker_mapped(struct worker *worker, struct map_task *task, struct effects *effects);
+void worker_confirmed(struct worker *worker, uint64_t token, struct effects *effects);
+void worker_start_maps(struct worker *worker, struct effects *effects);
+/* How often the process started with this item in flight. */
+uint32_t worker_starts_of(const struct worker *worker, uint64_t item);
+void in_flight_done(struct in_flight *in_flight);
 
 #endif

@@ -427,7 +427,6 @@ static status create_worker(struct sim_node *node, struct error *err)
         .emit_window = settings->emit_window,
         .max_message = MAX_MESSAGE,
         .incarnation = ++cluster->next_incarnation,
-        .seed = random_u64(&cluster->world.random),
         .mutation = cluster->options->mutation,
     };
     TRY(mapper_create(&node->mapper, err));
