@@ -190,13 +190,17 @@ static bool write_manifest(struct gateway *gateway, struct gateway_request *requ
 static struct message message_store(const struct gateway *gateway, struct gateway_request *request)
 {
     const struct gateway_put_job *put = gateway_put_job_of(request);
-    return (struct message){
-        .kind = MESSAGE_MANIFEST,
-        .job = text_of(request->job_id),
-        .manifest = put->hash,
-        .from = gateway->config.name,
-        .store = {.request = request->number, .bytes = manifest_text(put)},
-    };
+    struct message message =
+        gateway_message(gateway, MESSAGE_MANIFEST, text_of(request->job_id), put->hash);
+    message.store.request = request->number;
+    message.store.bytes = manifest_text(put);
+    return message;
+}
+
+static void refuse_taken(struct gateway *gateway, struct gateway_request *request)
+{
+    gateway_request_refuse(gateway, request, 409, STATUS_USAGE, "there is another job %s already",
+                           request->job_id);
 }
 
 void gateway_accept_begin(struct gateway *gateway, struct gateway_request *request,
@@ -212,8 +216,7 @@ void gateway_accept_begin(struct gateway *gateway, struct gateway_request *reque
     struct gateway_job *job = gateway_job_find(gateway, api->job);
     bool differs = job != NULL && job->layout != NULL && job->layout->hash != put->hash;
     if (differs && !gateway_job_forget_old(gateway, job)) {
-        gateway_request_refuse(gateway, request, 409, STATUS_USAGE,
-                               "there is another job %s already", request->job_id);
+        refuse_taken(gateway, request);
         return;
     }
     put->stored = arena_array(&request->arena, struct gateway_stored, gateway->config.worker_count);
@@ -229,29 +232,30 @@ void gateway_accept_begin(struct gateway *gateway, struct gateway_request *reque
 
 /* ---- the outcome ---- */
 
-static uint32_t count_marks(const struct gateway *gateway, struct gateway_request *request,
-                            enum gateway_mark mark)
+static bool is_outcome(const struct gateway_stored *stored, enum stored_outcome outcome)
+{
+    return stored->answered && stored->outcome == outcome;
+}
+
+/* Of at least one worker. */
+static bool has_outcome(const struct gateway *gateway, struct gateway_request *request,
+                        enum stored_outcome outcome)
 {
     const struct gateway_stored *stored = gateway_put_job_of(request)->stored;
-    uint32_t count = 0;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
-        count += stored[i].mark == mark;
+        if (is_outcome(&stored[i], outcome)) return true;
     }
-    return count;
+    return false;
 }
 
 static void take_back(struct gateway *gateway, struct gateway_request *request)
 {
     const struct gateway_put_job *put = gateway_put_job_of(request);
-    struct message message = {
-        .kind = MESSAGE_REMOVE,
-        .job = text_of(request->job_id),
-        .manifest = put->hash,
-        .from = gateway->config.name,
-        .remove = {REMOVE_REFUSED},
-    };
+    struct message message =
+        gateway_message(gateway, MESSAGE_REMOVE, text_of(request->job_id), put->hash);
+    message.remove.reason = REMOVE_REFUSED;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
-        if (put->stored[i].mark != MARK_NEW) continue;
+        if (!is_outcome(&put->stored[i], STORED_NEW)) continue;
         gateway_send(gateway, gateway->config.workers[i].name, &message, 0);
     }
 }
@@ -262,8 +266,8 @@ static void order_full(struct gateway *gateway, struct gateway_request *request)
     message.store.order = true;
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         struct gateway_stored *stored = &gateway_put_job_of(request)->stored[i];
-        if (stored->mark != MARK_FULL) continue;
-        *stored = (struct gateway_stored){.mark = MARK_NONE, .ordered = true};
+        if (!is_outcome(stored, STORED_FULL)) continue;
+        *stored = (struct gateway_stored){.ordered = true};
         gateway_send(gateway, gateway->config.workers[i].name, &message, 0);
     }
     request->deadline_ms = gateway->now_ms + gateway->config.reply_deadline_ms;
@@ -273,10 +277,8 @@ static void refuse_silence(struct gateway *gateway, struct gateway_request *requ
 {
     char names[NAMES_SIZE] = "";
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
-        enum gateway_mark mark = gateway_put_job_of(request)->stored[i].mark;
-        if (mark == MARK_NONE || mark == MARK_RETURNED) {
-            names_append(names, gateway->config.workers[i].name);
-        }
+        if (gateway_put_job_of(request)->stored[i].answered) continue;
+        names_append(names, gateway->config.workers[i].name);
     }
     gateway_request_refuse(gateway, request, 503, STATUS_IO, "no answer from %s", names);
 }
@@ -284,25 +286,20 @@ static void refuse_silence(struct gateway *gateway, struct gateway_request *requ
 /* Refusals that hold however the silent workers would answer. */
 static bool refuse_for_good(struct gateway *gateway, struct gateway_request *request)
 {
-    if (count_marks(gateway, request, MARK_DIFFERS) > 0) {
-        take_back(gateway, request);
-        gateway_request_refuse(gateway, request, 409, STATUS_USAGE,
-                               "there is another job %s already", request->job_id);
-        return true;
-    }
-    if (count_marks(gateway, request, MARK_CANCELLED) > 0) {
-        take_back(gateway, request);
+    bool is_taken = has_outcome(gateway, request, STORED_DIFFERS);
+    bool is_cancelled = has_outcome(gateway, request, STORED_CANCELLED);
+    if (!is_taken && !is_cancelled && !has_outcome(gateway, request, STORED_REFUSED)) return false;
+    take_back(gateway, request);
+    if (is_taken) {
+        refuse_taken(gateway, request);
+    } else if (is_cancelled) {
         gateway_request_refuse(gateway, request, 409, STATUS_CANCELLED, "job %s was cancelled",
                                request->job_id);
-        return true;
-    }
-    if (count_marks(gateway, request, MARK_REFUSED) > 0) {
-        take_back(gateway, request);
+    } else {
         gateway_request_refuse(gateway, request, 400, STATUS_USAGE, "%s",
                                gateway_put_job_of(request)->refusal);
-        return true;
     }
-    return false;
+    return true;
 }
 
 /* A worker that has just stored the job has applied nothing of it. */
@@ -314,7 +311,7 @@ static void note_stored(struct gateway *gateway, struct gateway_request *request
         struct gateway_peer *peer = &job->peers[i];
         peer->live = true;
         bool is_later = peer->heard && peer->request > request->number;
-        bool is_held = put->stored[i].mark == MARK_HELD && gateway_peer_knows(job, peer);
+        bool is_held = put->stored[i].outcome == STORED_HELD && gateway_peer_knows(job, peer);
         if (is_later || is_held) continue;
         peer->heard = true;
         peer->from_status = false;
@@ -349,8 +346,7 @@ static struct gateway_job *learn_stored(struct gateway *gateway, struct gateway_
         job->round.active = false;
     }
     if (job->layout->hash != put->hash) {
-        gateway_request_refuse(gateway, request, 409, STATUS_USAGE,
-                               "there is another job %s already", request->job_id);
+        refuse_taken(gateway, request);
         return NULL;
     }
     return job;
@@ -362,7 +358,7 @@ static struct gateway_job *accept_finish(struct gateway *gateway, struct gateway
     if (job == NULL) return NULL;
     note_stored(gateway, request, job);
     job->told = false; /* A client that puts a job again has not seen earlier views. */
-    bool is_new = count_marks(gateway, request, MARK_NEW) > 0;
+    bool is_new = has_outcome(gateway, request, STORED_NEW);
     struct job_view view;
     struct buf body = {0};
     if (gateway_job_view_make(gateway, job, READER_OTHER, &view)) {
@@ -378,13 +374,18 @@ static struct gateway_job *accept_finish(struct gateway *gateway, struct gateway
 /* Returns the job that is now accepted, or NULL. */
 static struct gateway_job *decide(struct gateway *gateway, struct gateway_request *request)
 {
-    if (count_marks(gateway, request, MARK_NONE) > 0) return NULL;
+    const struct gateway_stored *stored = gateway_put_job_of(request)->stored;
+    bool is_returned = false;
+    for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
+        if (!stored[i].answered && !stored[i].returned) return NULL;
+        if (stored[i].returned) is_returned = true;
+    }
     if (refuse_for_good(gateway, request)) return NULL;
-    if (count_marks(gateway, request, MARK_RETURNED) > 0) {
+    if (is_returned) {
         refuse_silence(gateway, request);
-    } else if (count_marks(gateway, request, MARK_FULL) == 0) {
+    } else if (!has_outcome(gateway, request, STORED_FULL)) {
         return accept_finish(gateway, request);
-    } else if (count_marks(gateway, request, MARK_HELD) > 0) {
+    } else if (has_outcome(gateway, request, STORED_HELD)) {
         order_full(gateway, request);
     } else {
         take_back(gateway, request);
@@ -405,27 +406,8 @@ void gateway_accept_returned(struct gateway *gateway, struct gateway_request *re
 {
     ASSERT(worker < gateway->config.worker_count);
     struct gateway_stored *stored = &gateway_put_job_of(request)->stored[worker];
-    if (stored->mark == MARK_NONE) stored->mark = MARK_RETURNED;
+    if (!stored->answered) stored->returned = true;
     (void)decide(gateway, request); /* Accepts nothing: a worker has no inbox. */
-}
-
-static enum gateway_mark mark_of(enum stored_outcome outcome)
-{
-    switch (outcome) {
-    case STORED_NEW:
-        return MARK_NEW;
-    case STORED_HELD:
-        return MARK_HELD;
-    case STORED_FULL:
-        return MARK_FULL;
-    case STORED_DIFFERS:
-        return MARK_DIFFERS;
-    case STORED_CANCELLED:
-        return MARK_CANCELLED;
-    case STORED_REFUSED:
-        return MARK_REFUSED;
-    }
-    return MARK_NONE;
 }
 
 /* The answer to an order that no request waits for: a worker that cannot do its part of a running
@@ -454,11 +436,13 @@ struct gateway_job *gateway_accept_take_stored(struct gateway *gateway,
     if (!text_equal(text_of(request->job_id), message->job)) return NULL;
     struct gateway_put_job *put = gateway_put_job_of(request);
     struct gateway_stored *stored = &put->stored[worker];
-    enum gateway_mark mark = mark_of(message->stored.outcome);
+    enum stored_outcome outcome = message->stored.outcome;
     /* A duplicate, or sent before the order arrived. */
-    if (stored->mark != MARK_NONE || (stored->ordered && mark == MARK_FULL)) return NULL;
-    stored->mark = mark;
-    if (mark == MARK_REFUSED) {
+    if (stored->answered || stored->returned) return NULL;
+    if (stored->ordered && outcome == STORED_FULL) return NULL;
+    stored->answered = true;
+    stored->outcome = outcome;
+    if (outcome == STORED_REFUSED) {
         int size = snprintf(put->refusal, sizeof put->refusal, "%.*s: %.*s",
                             TEXT_ARGS(message->from), TEXT_ARGS(message->stored.text));
         if (size < 0) put->refusal[0] = '\0';

@@ -98,16 +98,10 @@ void gateway_chunk_put(struct gateway *gateway, struct gateway_request *request,
     job->taken[api->scan]++;
     request->wait = WAIT_CONFIRM;
     gateway_put_chunk_of(request)->size_bytes = api->body.size;
-    struct message message = {
-        .kind = MESSAGE_CHUNK,
-        .job = text_of(job->id),
-        .manifest = job->layout->hash,
-        .from = gateway->config.name,
-        .chunk = {.scan = api->scan,
-                  .number = api->number,
-                  .checksum = api->checksum,
-                  .body = api->body},
-    };
+    struct message message =
+        gateway_message(gateway, MESSAGE_CHUNK, text_of(job->id), job->layout->hash);
+    message.chunk = (struct message_chunk){
+        .scan = api->scan, .number = api->number, .checksum = api->checksum, .body = api->body};
     struct effect *effect = effects_add(gateway->effects, EFFECT_SEND);
     effect->send.work =
         job_layout_work_queue(job->layout, api->number, gateway->config.work_queue_count);
@@ -148,13 +142,10 @@ void gateway_end_put(struct gateway *gateway, struct gateway_request *request,
                                api->scan, (unsigned long long)end->count);
         return;
     }
-    struct message message = {
-        .kind = MESSAGE_END,
-        .job = text_of(job->id),
-        .manifest = job->layout->hash,
-        .from = gateway->config.name,
-        .end = {.scan = api->scan, .count = api->end_count, .sum = api->end_sum},
-    };
+    struct message message =
+        gateway_message(gateway, MESSAGE_END, text_of(job->id), job->layout->hash);
+    message.end =
+        (struct message_end){.scan = api->scan, .count = api->end_count, .sum = api->end_sum};
     if (!gateway_request_send_all(gateway, request, &message, WAIT_CONFIRM)) return;
     *end = (struct gateway_end){true, api->end_count, api->end_sum};
 }

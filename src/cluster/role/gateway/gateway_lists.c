@@ -47,14 +47,10 @@ void gateway_list_begin(struct gateway *gateway, struct gateway_request *request
         return;
     }
     bool is_one = request->kind == API_TIMELINE;
-    struct message message = {.kind = MESSAGE_LIST,
-                              .job =
-                                  is_one ? text_of(request->job_id) : TEXT_LITERAL(MESSAGE_NO_JOB),
-                              .from = gateway->config.name,
-                              .list = {.request = request->number}};
-    for (uint32_t i = 0; i < worker_count; i++) {
-        gateway_send(gateway, gateway->config.workers[i].name, &message, 0);
-    }
+    struct message message = gateway_message(
+        gateway, MESSAGE_LIST, is_one ? text_of(request->job_id) : TEXT_LITERAL(MESSAGE_NO_JOB), 0);
+    message.list.request = request->number;
+    gateway_send_all(gateway, &message, 0);
     if (request->kind == API_NODES) measure(gateway);
 }
 

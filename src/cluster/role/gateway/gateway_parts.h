@@ -82,6 +82,11 @@ uint32_t gateway_worker_named(const struct gateway *gateway, struct text name);
 /* Encodes to inbox `to`; token 0: its confirmation is of no interest. */
 void gateway_send(struct gateway *gateway, struct text to, const struct message *message,
                   uint64_t token);
+/* To every worker; to worker i with token first_token + i, unless it is 0. */
+void gateway_send_all(struct gateway *gateway, const struct message *message, uint64_t first_token);
+/* The head of a message; its fields are to be filled in. */
+struct message gateway_message(const struct gateway *gateway, enum message_kind kind,
+                               struct text job, uint64_t manifest);
 uint64_t gateway_next_number(struct gateway *gateway);
 
 /* ---- gateway_jobs.c ---- */

@@ -11,14 +11,10 @@ void gateway_removal_begin(struct gateway *gateway, struct gateway_request *requ
 {
     bool is_known = job != NULL && job->layout != NULL;
     bool was_done = is_known && gateway_job_state_of(gateway, job) == JOB_DONE;
-    struct message message = {
-        .kind = MESSAGE_REMOVE,
-        .job = text_of(request->job_id),
-        .manifest = is_known ? job->layout->hash : 0,
-        .from = gateway->config.name,
-        /* An owner that missed the answer and puts the job again must get it. */
-        .remove = {was_done || api->has_owner ? REMOVE_DONE : REMOVE_CANCELLED},
-    };
+    struct message message = gateway_message(gateway, MESSAGE_REMOVE, text_of(request->job_id),
+                                             is_known ? job->layout->hash : 0);
+    /* An owner that missed the answer and puts the job again must get it. */
+    message.remove.reason = was_done || api->has_owner ? REMOVE_DONE : REMOVE_CANCELLED;
     gateway_delete_job_of(request)->was_done = was_done;
     if (!gateway_request_send_all(gateway, request, &message, WAIT_CONFIRM)) return;
     if (job == NULL) return;

@@ -34,6 +34,21 @@ void gateway_send(struct gateway *gateway, struct text to, const struct message 
     if (effect->send.bytes.failed) gateway->effects->failed = true;
 }
 
+void gateway_send_all(struct gateway *gateway, const struct message *message, uint64_t first_token)
+{
+    for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
+        gateway_send(gateway, gateway->config.workers[i].name, message,
+                     first_token == 0 ? 0 : first_token + i);
+    }
+}
+
+struct message gateway_message(const struct gateway *gateway, enum message_kind kind,
+                               struct text job, uint64_t manifest)
+{
+    return (struct message){
+        .kind = kind, .job = job, .manifest = manifest, .from = gateway->config.name};
+}
+
 struct gateway_request *gateway_request_add(struct gateway *gateway, uint64_t id,
                                             const struct api_request *api)
 {
@@ -262,11 +277,8 @@ bool gateway_request_take_tokens(struct gateway *gateway, struct gateway_request
 bool gateway_request_send_all(struct gateway *gateway, struct gateway_request *request,
                               const struct message *message, enum gateway_wait wait)
 {
-    const struct gateway_config *config = &gateway->config;
-    if (!gateway_request_take_tokens(gateway, request, config->worker_count)) return false;
-    for (uint32_t i = 0; i < config->worker_count; i++) {
-        gateway_send(gateway, config->workers[i].name, message, request->first_token + i);
-    }
+    if (!gateway_request_take_tokens(gateway, request, gateway->config.worker_count)) return false;
+    gateway_send_all(gateway, message, request->first_token);
     request->wait = wait;
     return true;
 }

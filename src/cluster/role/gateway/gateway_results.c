@@ -13,16 +13,10 @@ static void fetch(struct gateway *gateway, struct gateway_request *request,
     if (limit_bytes > GATEWAY_PAGE_BYTES) limit_bytes = GATEWAY_PAGE_BYTES;
     request->wait = WAIT_RESULT;
     request->number = gateway_next_number(gateway);
-    struct message message = {
-        .kind = MESSAGE_FETCH,
-        .job = text_of(job->id),
-        .manifest = job->layout->hash,
-        .from = gateway->config.name,
-        .fetch = {.request = request->number,
-                  .query = query,
-                  .from = from,
-                  .limit_bytes = limit_bytes},
-    };
+    struct message message =
+        gateway_message(gateway, MESSAGE_FETCH, text_of(job->id), job->layout->hash);
+    message.fetch = (struct message_fetch){
+        .request = request->number, .query = query, .from = from, .limit_bytes = limit_bytes};
     gateway_send(gateway, job->layout->manifest.workers[worker].name, &message,
                  request->first_token);
 }

@@ -54,20 +54,14 @@ static void send_sync(struct gateway *gateway, struct gateway_job *job)
             sent[sent_count++] = (struct scan_sent){.scan = i, .count = job->sent[i]};
         }
     }
-    struct message message = {
-        .kind = MESSAGE_SYNC,
-        .job = text_of(job->id),
-        .manifest = job->layout != NULL ? job->layout->hash : 0,
-        .from = gateway->config.name,
-        .sync = {.request = job->round.number,
-                 .renew = job->round.renew,
-                 .needs_manifest = job->layout == NULL,
-                 .sent = sent,
-                 .sent_count = sent_count},
-    };
-    for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
-        gateway_send(gateway, gateway->config.workers[i].name, &message, 0);
-    }
+    struct message message = gateway_message(gateway, MESSAGE_SYNC, text_of(job->id),
+                                             job->layout != NULL ? job->layout->hash : 0);
+    message.sync = (struct message_sync){.request = job->round.number,
+                                         .renew = job->round.renew,
+                                         .needs_manifest = job->layout == NULL,
+                                         .sent = sent,
+                                         .sent_count = sent_count};
+    gateway_send_all(gateway, &message, 0);
 }
 
 static void begin_round(struct gateway *gateway, struct gateway_job *job, bool renew)
@@ -138,13 +132,9 @@ static bool no_worker_knows(const struct gateway *gateway, const struct gateway_
 
 static void send_manifest_again(struct gateway *gateway, struct gateway_job *job)
 {
-    struct message message = {
-        .kind = MESSAGE_MANIFEST,
-        .job = text_of(job->id),
-        .manifest = job->layout->hash,
-        .from = gateway->config.name,
-        .store = {.order = true, .bytes = job->layout->bytes},
-    };
+    struct message message =
+        gateway_message(gateway, MESSAGE_MANIFEST, text_of(job->id), job->layout->hash);
+    message.store = (struct message_manifest){.order = true, .bytes = job->layout->bytes};
     for (uint32_t i = 0; i < gateway->config.worker_count; i++) {
         const struct gateway_peer *peer = &job->peers[i];
         if (!peer->answered || peer->status.state != WORKER_JOB_UNKNOWN) continue;

@@ -111,21 +111,12 @@ enum gateway_wait {
     WAIT_LIST     /* For every worker to list its jobs. */
 };
 
-/* A PUT's mark of each worker. */
-enum gateway_mark {
-    MARK_NONE, /* Silent so far. */
-    MARK_NEW,
-    MARK_HELD,
-    MARK_FULL,
-    MARK_DIFFERS,
-    MARK_CANCELLED,
-    MARK_REFUSED,
-    MARK_RETURNED /* It has no inbox. */
-};
-
+/* A worker's answer to a PUT job. */
 struct gateway_stored {
-    enum gateway_mark mark;
-    bool ordered; /* Was told to store it beyond its limit. */
+    bool answered; /* `outcome` is known. */
+    bool returned; /* It has no inbox: no answer will come. */
+    bool ordered;  /* Was told to store the job beyond its limit. */
+    enum stored_outcome outcome;
 };
 
 /* What a worker says of itself and its jobs. */

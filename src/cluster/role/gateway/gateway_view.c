@@ -312,60 +312,39 @@ static bool view_workers(const struct gateway *gateway, const struct gateway_job
     return true;
 }
 
-static bool view_told(struct arena *arena, status code, const char *words, struct job_view *view)
-{
-    char *copy = arena_copy_string(arena, text_of(words));
-    if (copy == NULL) return false;
-    view->failure = code;
-    view->text = text_of(copy);
-    return true;
-}
-
-static bool view_lost(const struct gateway *gateway, const struct gateway_job *job, uint32_t lost,
-                      struct arena *arena, struct job_view *view)
-{
-    char text[256];
-    (void)snprintf(text, sizeof text,
-                   "worker %.*s has not answered for %u s: start it again, then submit anew",
-                   TEXT_ARGS(job->layout->manifest.workers[lost].name),
-                   gateway->config.node_timeout_ms / 1000); /* Always fits. */
-    return view_told(arena, STATUS_IO, text, view);
-}
-
-static bool view_refused(const struct gateway *gateway, const struct gateway_job *job,
-                         uint32_t worker, struct arena *arena, struct job_view *view)
-{
-    char text[ERROR_TEXT_SIZE];
-    (void)snprintf(text, sizeof text, "worker %.*s can't take part: %s",
-                   TEXT_ARGS(gateway->config.workers[worker].name),
-                   job->peers[worker].refusal); /* Cut at the end. */
-    return view_told(arena, STATUS_USAGE, text, view);
-}
-
 static bool view_failure(const struct gateway *gateway, const struct gateway_job *job,
                          struct arena *arena, struct job_view *view)
 {
+    char text[ERROR_TEXT_SIZE]; /* Cut at its end. */
     uint32_t worker;
-    const struct gateway_peer *peer = failed_peer(gateway, job, &worker);
+    const struct gateway_peer *failed = failed_peer(gateway, job, &worker);
     uint32_t lost = lost_worker(gateway, job);
     uint32_t refusing = refusing_worker(gateway, job);
-    if (peer == NULL && refusing < gateway->config.worker_count) {
-        return view_refused(gateway, job, refusing, arena, view);
+    if (failed != NULL) {
+        uint32_t code = failed->status.failure;
+        bool is_strange = code == STATUS_OK || code > STATUS_INTERNAL;
+        view->failure = is_strange ? STATUS_INTERNAL : (status)code;
+        /* A fault of the data or the query is the same at every worker: no need to name one. */
+        bool is_nodes = view->failure == STATUS_INTERNAL || view->failure == STATUS_IO ||
+                        view->failure == STATUS_MEMORY || view->failure == STATUS_CORRUPT;
+        struct text name = is_nodes ? gateway->config.workers[worker].name : (struct text){"", 0};
+        (void)snprintf(text, sizeof text, "%.*s%s%.*s", TEXT_ARGS(name), is_nodes ? ": " : "",
+                       TEXT_ARGS(failed->status.text));
+    } else if (refusing < gateway->config.worker_count) {
+        view->failure = STATUS_USAGE;
+        (void)snprintf(text, sizeof text, "worker %.*s can't take part: %s",
+                       TEXT_ARGS(gateway->config.workers[refusing].name),
+                       job->peers[refusing].refusal);
+    } else if (lost < job->layout->manifest.worker_count) {
+        view->failure = STATUS_IO;
+        (void)snprintf(text, sizeof text,
+                       "worker %.*s has not answered for %u s: start it again, then submit anew",
+                       TEXT_ARGS(job->layout->manifest.workers[lost].name),
+                       gateway->config.node_timeout_ms / 1000);
+    } else {
+        return true;
     }
-    if (peer == NULL && lost == job->layout->manifest.worker_count) return true;
-    if (peer == NULL) return view_lost(gateway, job, lost, arena, view);
-    uint32_t code = peer->status.failure;
-    view->failure = code == STATUS_OK || code > STATUS_INTERNAL ? STATUS_INTERNAL : (status)code;
-    /* A fault of the data or the query is the same at every worker: no need to name one. */
-    bool is_nodes = view->failure == STATUS_INTERNAL || view->failure == STATUS_IO ||
-                    view->failure == STATUS_MEMORY || view->failure == STATUS_CORRUPT;
-    char text[ERROR_TEXT_SIZE];
-    int size = is_nodes ? snprintf(text, sizeof text, "%.*s: %.*s",
-                                   TEXT_ARGS(gateway->config.workers[worker].name),
-                                   TEXT_ARGS(peer->status.text))
-                        : snprintf(text, sizeof text, "%.*s", TEXT_ARGS(peer->status.text));
-    if (size < 0) text[0] = '\0';
-    char *copy = arena_copy_string(arena, text_of(text));
+    const char *copy = arena_copy_string(arena, text_of(text));
     if (copy == NULL) return false;
     view->text = text_of(copy);
     return true;
