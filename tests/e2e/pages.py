@@ -13,7 +13,7 @@ The code blocks of a page are read by their info string.
     <!-- prints -->     before a block: it is what the command before it prints, where `…` stands
                         for anything within a line, and alone on a line for any lines
 
-Ports of 127.0.0.1 are replaced by free ones.
+Ports of 127.0.0.1, and of the gateways in containers, are replaced by free ones.
 """
 import contextlib
 import dataclasses
@@ -297,7 +297,7 @@ class Ports:
     def replace(self, text):
         def one(match):
             return match[1] + self.given.setdefault(match[2], free_port())
-        return re.sub(r"(127\.0\.0\.1:)(7[12]\d\d)\b", one, text)
+        return re.sub(r"(127\.0\.0\.1:|\bg\d:)(7[12]\d\d)\b", one, text)
 
 
 def matches(pattern, text):
