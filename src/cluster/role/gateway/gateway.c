@@ -174,7 +174,7 @@ static void take_delivery(struct gateway *gateway, struct bus_delivery *delivery
         error_write(&err, STATUS_CORRUPT, "a message of more than 4 GiB");
     }
     if (result != STATUS_OK) {
-        effects_say(gateway->effects, SAY_WARN, "event=message_dropped error=\"%s\"", err.text);
+        effects_say(gateway->effects, SAY_WARN, "event=message-dropped error=\"%s\"", err.text);
     } else {
         uint32_t worker = gateway_worker_named(gateway, message.from);
         if (worker < gateway->config.worker_count) {
@@ -197,7 +197,7 @@ static void take_delivery(struct gateway *gateway, struct bus_delivery *delivery
             gateway_list_take_jobs(gateway, &message);
             break;
         default:
-            effects_say(gateway->effects, SAY_WARN, "event=message_unexpected kind=%s from=%.*s",
+            effects_say(gateway->effects, SAY_WARN, "event=message-unexpected kind=%s from=%.*s",
                         message_name(message.kind), TEXT_ARGS(message.from));
         }
     }

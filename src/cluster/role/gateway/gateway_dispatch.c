@@ -169,7 +169,7 @@ static void refuse_all_seekers(struct gateway *gateway, struct gateway_job *job,
             i++;
         }
     }
-    effects_say(gateway->effects, SAY_WARN, "event=manifest_unusable job=%s error=\"%s\"", job->id,
+    effects_say(gateway->effects, SAY_WARN, "event=manifest-unusable job=%s error=\"%s\"", job->id,
                 err->text);
     if (!gateway_job_is_waited_for(gateway, job)) gateway_job_forget(gateway, job);
 }

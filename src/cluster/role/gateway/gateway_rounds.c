@@ -140,7 +140,7 @@ static void send_manifest_again(struct gateway *gateway, struct gateway_job *job
         if (!peer->answered || peer->status.state != WORKER_JOB_UNKNOWN) continue;
         message.store.request = gateway_next_number(gateway);
         gateway_send(gateway, gateway->config.workers[i].name, &message, 0);
-        effects_say(gateway->effects, SAY_INFO, "event=manifest_again job=%s worker=%.*s", job->id,
+        effects_say(gateway->effects, SAY_INFO, "event=manifest-again job=%s worker=%.*s", job->id,
                     TEXT_ARGS(gateway->config.workers[i].name));
     }
 }
