@@ -1,11 +1,11 @@
-/* chunk_source.c - cuts in order, notes where, and reads back by the notes.
+/* chunk_source.c - cuts chunks in order, records their offsets, and reads them again by these.
  *
- * The body of a chunk says nothing about the scan that wants it, so all scans of a table share the
- * notes, and the first one to come to a chunk cuts it.
+ * The body of a chunk does not depend on the scan, so all scans of a table share the records, and
+ * the first one that reaches a chunk cuts it.
  *
- * What no column of the table is read from does not travel: a chunk is made narrow if that cannot
- * be told from the answer or the audit (csv_narrow.h), which is nearly always. Whether it was is a
- * matter of the bytes up to it, so another incarnation of the client makes the same bodies.
+ * The client does not upload unused columns: a chunk is made narrow (csv_narrow.h) if neither the
+ * answer nor the audit could show it, which is nearly always. Whether a chunk is narrow depends
+ * only on the bytes up to it, so another incarnation of the client makes identical bodies.
  */
 #include "cluster/node/chunk_source.h"
 
@@ -21,8 +21,8 @@
 #include "cluster/wire/message.h"
 
 enum {
-    /* After a chunk that could not be made narrow, so many are not tried: where a column that is
-     * not declared holds texts with line ends, most could not. */
+    /* After a chunk that could not be made narrow, so many are not tried: where an unused column
+     * holds texts with line ends, most attempts would fail. */
     WIDE_CHUNKS = 16,
 };
 
@@ -34,17 +34,17 @@ struct source_note {
     bool is_narrow;
 };
 
-/* Of a file: what is kept of its columns, and where each column of the table is then. */
+/* Of a file: its used columns, and the position of each column of the table among them. */
 struct source_columns {
     struct csv_narrow narrow;
     const uint32_t *column_map;
 };
 
 struct source_table {
-    struct source_note *notes;      /* By chunk, */
-    uint64_t known_count;           /* those below this. */
-    uint64_t next_offset;           /* In its file, where the records of the next one begin. */
-    uint64_t narrow_from;           /* No chunk below this one is made narrow from now on. */
+    struct source_note *notes;      /* By chunk. */
+    uint64_t known_count;           /* Chunks that were cut. */
+    uint64_t next_offset;           /* Of the next chunk's records in its file. */
+    uint64_t narrow_from;           /* No chunk below this one is made narrow. */
     struct source_columns *columns; /* By file. */
 };
 
@@ -57,7 +57,7 @@ struct chunk_source {
     struct buf head; /* Of the chunk that is being cut. */
 };
 
-/* ---- incarnation ---- */
+/* ---- creating ---- */
 
 static status plan_columns(struct chunk_source *source, uint32_t table, struct error *err)
 {
@@ -92,7 +92,7 @@ static status source_init(struct chunk_source *source, struct error *err)
         source->tables[i].notes = arena_array(arena, struct source_note, count + 1);
         source->line_counts[i] = arena_array(arena, uint32_t, count + 1);
         if (source->tables[i].notes == NULL || source->line_counts[i] == NULL) {
-            return error_set(err, STATUS_MEMORY, "table %.*s: no memory to note its chunks",
+            return error_set(err, STATUS_MEMORY, "table %.*s: no memory for its list of chunks",
                              TEXT_ARGS(plan->tables[i].name));
         }
         TRY(plan_columns(source, i, err));
@@ -124,14 +124,14 @@ void chunk_source_destroy(struct chunk_source *source)
     memory_free(NULL, source, sizeof *source);
 }
 
-/* ---- whether files are the same ---- */
+/* ---- identity of files ---- */
 
 static status fail_changed(struct text name, struct error *err)
 {
     return error_set(err, STATUS_INPUT, "%.*s changed while it was being read", TEXT_ARGS(name));
 }
 
-/* By its path: a file that took the place of ours is not ours. */
+/* By its path, so that a file that was replaced is noticed. */
 static status check_file(const struct table_file *file, struct error *err)
 {
     struct file_info info = {0};
@@ -159,7 +159,7 @@ static uint32_t column_count(const struct chunk_source *source, uint32_t table)
     return source->options.plan->tables[table].schema.count;
 }
 
-/* Completes a body: the head before its records, which are there. */
+/* Completes a body: writes the head before the records. */
 static status put_head(struct chunk_source *source, uint32_t table, const struct source_note *note,
                        struct buf *body, struct error *err)
 {
@@ -190,7 +190,7 @@ static status put_head(struct chunk_source *source, uint32_t table, const struct
     return STATUS_OK;
 }
 
-/* A chunk as it was cut: its records, behind room for a head. */
+/* A chunk that was cut: its records, behind room for a head. */
 struct source_cut {
     uint32_t file;
     uint64_t offset;
@@ -199,7 +199,7 @@ struct source_cut {
     bool is_narrow;
 };
 
-/* With all columns. */
+/* All columns. */
 static status read_wide(struct chunk_source *source, size_t front, struct source_cut *cut,
                         struct buf *out, struct error *err)
 {
@@ -212,8 +212,7 @@ static status read_wide(struct chunk_source *source, size_t front, struct source
     return STATUS_OK;
 }
 
-/* Only with those that are declared. It may turn out that it can't be; then there are no records.
- */
+/* Only the used columns. Without records on return if the chunk cannot be made narrow. */
 static status read_narrow(struct chunk_source *source, const struct csv_narrow *narrow,
                           size_t front, struct source_cut *cut, struct buf *out, struct error *err)
 {
@@ -229,7 +228,7 @@ static status read_narrow(struct chunk_source *source, const struct csv_narrow *
         struct csv_input input = {piece.bytes, piece.size, piece.file_columns};
         status indexed = csv_index_finish(piece.index, input, err);
         if (indexed == STATUS_MEMORY) return indexed;
-        /* Whoever scans the chunk will tell what is wrong with it. */
+        /* The worker that scans the chunk reports the malformed CSV. */
         if (indexed != STATUS_OK) return STATUS_OK;
         if (!csv_narrow_append(narrow, piece.index, input, out)) {
             return out->failed ? error_memory(err) : STATUS_OK;
@@ -267,7 +266,7 @@ static status read_records(struct chunk_source *source, uint32_t table, uint64_t
     return STATUS_OK;
 }
 
-/* Cuts the first chunk that is not known yet. */
+/* Cuts the next chunk. */
 static status cut_next(struct chunk_source *source, uint32_t table, struct buf *out_body,
                        struct error *err)
 {
@@ -304,7 +303,7 @@ static status read_again(struct chunk_source *source, uint32_t table, uint64_t n
     TRY(check_file(file, err));
     TRY(read_records(source, table, number, note->offset, note->is_narrow, &cut, out_body, err));
     TRY(put_head(source, table, note, out_body, err));
-    /* Some file systems count time in whole seconds: a change may show in the bytes alone. */
+    /* Some file systems store times in whole seconds: only the bytes may show a change. */
     if (hash_bytes(out_body->bytes, out_body->size) != note->checksum) {
         return fail_changed(file->name, err);
     }
@@ -350,7 +349,7 @@ status chunk_source_read(struct chunk_source *source, uint32_t scan, uint64_t nu
     return STATUS_OK;
 }
 
-/* ---- what is known ---- */
+/* ---- queries ---- */
 
 bool chunk_source_place(const struct chunk_source *source, uint32_t table, uint64_t number,
                         struct chunk_place *out)
@@ -404,8 +403,8 @@ static status match_file(const struct source_file *now, const struct source_file
 {
     if (now->table != earlier->table || !text_equal(now->name, earlier->name)) {
         return error_set(err, STATUS_INPUT,
-                         "the files are not those that the job began with: there is %.*s where "
-                         "%.*s was",
+                         "the files are not those that the job began with: found %.*s instead of "
+                         "%.*s",
                          TEXT_ARGS(now->name), TEXT_ARGS(earlier->name));
     }
     bool is_same = now->size == earlier->size && now->modified_ns == earlier->modified_ns &&
@@ -427,8 +426,8 @@ status chunk_source_match(const struct chunk_source *source, const struct source
     }
     if (result == STATUS_OK && now_count != count) {
         result = error_set(err, STATUS_INPUT,
-                           "the files are not those that the job began with: there are %u, there "
-                           "were %u",
+                           "the files are not those that the job began with: found %u instead of "
+                           "%u",
                            now_count, count);
     }
     arena_done(&arena);

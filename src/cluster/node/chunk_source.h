@@ -1,17 +1,17 @@
-/* chunk_source.h - the files of a job as the chunks that its client sends, in any order and again.
+/* chunk_source.h - the files of a job as chunks, which the client reads in any order, and again.
  *
  *     chunk_source_create -> chunk_source_read* -> chunk_source_destroy
  *
- * A table is cut once, from its first chunk on, however many scans read it. Where each chunk lies
- * and what its checksum is are kept, so that any chunk can be read again and is the same or an
- * error. A file that is not what it was when it was opened (size, time, inode) is STATUS_INPUT:
- * that is looked at before a chunk is read again, and before the last one of a table is given, so
- * that no end is said about files that changed meanwhile.
+ * A table is cut into chunks once, from its beginning, however many scans read it. The offset and
+ * checksum of each chunk are kept, so that a chunk that is read again is identical, or an error. A
+ * file that has changed since it was opened (size, time, inode) is STATUS_INPUT: that is checked
+ * before a chunk is read again and before the last one of a table is returned, so that a changed
+ * file never completes a scan.
  *
  * After a failed read only chunk_source_destroy may follow.
  *
- * Memory: 36 bytes per chunk; the plan and the files are borrowed for the source's incarnation, and
- * nobody else may read from these files. Threads: one owner.
+ * Memory: 36 bytes per chunk; the plan and the files are borrowed until destroy, and no other code
+ * may read from these files meanwhile. Threads: one owner.
  */
 #ifndef CLUSTER_NODE_CHUNK_SOURCE_H
 #define CLUSTER_NODE_CHUNK_SOURCE_H
@@ -39,8 +39,8 @@ MUST_USE status chunk_source_create(const struct chunk_source_options *options,
 /* Accepts NULL. The files stay open. */
 void chunk_source_destroy(struct chunk_source *source);
 
-/* Chunk `number` of a scan: its body, which is the caller's to free, and its checksum. Beyond the
- * last chunk there is none: is_none. */
+/* Chunk `number` of a scan: its body, moved to the caller, and its checksum. Beyond the last chunk:
+ * is_none. */
 MUST_USE status chunk_source_read(struct chunk_source *source, uint32_t scan, uint64_t number,
                                   struct client_chunk *out, struct error *err);
 
@@ -52,10 +52,10 @@ struct chunk_place {
 /* False: it has not been read yet. */
 bool chunk_source_place(const struct chunk_source *source, uint32_t table, uint64_t number,
                         struct chunk_place *out);
-/* By table, then chunk: how many LF it has; 0 for what has not been read. As audit are made. */
+/* By table, then chunk: its number of LF; 0 if it was not read. For audit_make. */
 uint32_t *const *chunk_source_line_counts(const struct chunk_source *source);
 
-/* A file as it was when it was opened. */
+/* The identity of a file when it was opened. */
 struct source_file {
     uint32_t table;
     struct text name; /* Relative to the data folder. */
@@ -64,12 +64,12 @@ struct source_file {
     uint64_t inode;
 };
 
-/* All files, table by table; the array is the arena's, the names are the files'. */
+/* All files, table by table; the array lives in the arena, the names belong to the files. */
 MUST_USE status chunk_source_files(const struct chunk_source *source, struct arena *arena,
                                    struct source_file **out, uint32_t *out_count,
                                    struct error *err);
-/* Whether they are the ones that an earlier incarnation of the client had: STATUS_INPUT names the
- * first that is not. */
+/* Whether the files are those of an earlier incarnation of the client: STATUS_INPUT names the first
+ * that is not. */
 MUST_USE status chunk_source_match(const struct chunk_source *source,
                                    const struct source_file *earlier, uint32_t count,
                                    struct error *err);

@@ -3,8 +3,9 @@
  *     u64 mark, u64 size of the header, u64 checksum of it, header
  *     record: u64 scan, u64 number, u64 checksum of the chunk, u64 checksum of the record
  *
- * Numbers are little-endian, texts have a u32 size before them. A record's checksum covers its
- * position among the records too, so that old bytes that a file system brings back are no records.
+ * Numbers are little-endian, texts have a u32 size before them. A record's checksum also covers its
+ * position among the records, so that stale blocks after a crash of the file system do not pass for
+ * records.
  */
 #include "cluster/node/client_journal.h"
 
@@ -20,14 +21,14 @@ enum {
     PREFIX_BYTES = 24,
     RECORD_BYTES = CLIENT_JOURNAL_RECORD + 8,
     HEADER_MAX_BYTES = 64 << 20,
-    TEXT_BYTES = 4, /* At least; like the others. */
+    TEXT_BYTES = 4, /* Minimum; as the next two. */
     SETTING_BYTES = 8,
     FILE_BYTES = 32,
-    GATHER_RECORDS = 100, /* Written together at the latest, */
-    GATHER_MS = 1000      /* or after this. */
+    GATHER_RECORDS = 100, /* So many are written at once, */
+    GATHER_MS = 1000      /* or those of this time. */
 };
 
-#define JOURNAL_MARK      0x316c6e6a6172696du /* Of this layout. */
+#define JOURNAL_MARK      0x316c6e6a6172696du /* "mirajnl1": this layout. */
 #define JOURNAL_MAX_BYTES ((size_t)1 << 31)
 
 struct client_journal {
@@ -35,7 +36,7 @@ struct client_journal {
     char *path;
     struct arena arena;
     struct buf waiting;     /* Encoded records. */
-    uint64_t record_count;  /* With those that wait, */
+    uint64_t record_count;  /* With waiting ones, */
     uint64_t written_count; /* and without. */
     uint64_t written_bytes; /* Of the whole file. */
     uint64_t waiting_since_ms;
@@ -90,7 +91,7 @@ static struct text get_text(struct buf_reader *in)
     return bytes == NULL ? (struct text){0} : (struct text){bytes, size};
 }
 
-/* How many items of at least so many bytes follow. */
+/* A count of items, which need at least so many bytes each. */
 static uint32_t get_count(struct buf_reader *in, size_t item_bytes)
 {
     uint32_t count = buf_get_u32(in);
@@ -136,7 +137,7 @@ static const struct source_file *get_files(struct buf_reader *in, struct arena *
     return files;
 }
 
-/* False: memory is out, or (in->failed) these bytes are no header. */
+/* False: out of memory, or (in->failed) these bytes are no header. */
 static bool header_decode(struct buf_reader *in, struct arena *arena,
                           struct client_journal_header *out)
 {
@@ -178,7 +179,8 @@ status client_journal_folder(struct arena *arena, const char **out, struct error
         buf_format(&path, "%s/.local/state/millrace/jobs", home);
     } else {
         return error_set(err, STATUS_USAGE,
-                         "there is no HOME to keep the job's journal in; set MILLRACE_STATE_DIR");
+                         "HOME is not set, so the job's journal has no folder: set "
+                         "MILLRACE_STATE_DIR");
     }
     char *copy = NULL;
     if (!path.failed) {
@@ -236,7 +238,7 @@ static status write_start(struct client_journal *journal, struct text job, const
     buf_done(&bytes);
     if (result != STATUS_OK || found == LOCKED_FILE_OURS) return result;
     return error_set(err, STATUS_USAGE,
-                     "there is a journal of job %.*s already (%s): take another id, or go on with "
+                     "job %.*s has a journal already (%s): take another id, or resume it with "
                      "--job %.*s",
                      TEXT_ARGS(job), journal->path, TEXT_ARGS(job));
 }
@@ -289,7 +291,7 @@ static int compare_sent(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Reads until the first record that is none; *out_count is how many there are. */
+/* Reads up to the first damaged record; *out_count is the number before it. */
 static status read_records(struct buf_reader *in, struct arena *arena,
                            struct client_journal_record *out, uint64_t *out_count,
                            struct error *err)
@@ -351,9 +353,8 @@ static status open_file(struct client_journal *journal, struct text job, struct 
     if (found == LOCKED_FILE_BUSY) {
         return error_set(err, STATUS_USAGE, "another process works on job %.*s", TEXT_ARGS(job));
     }
-    return error_set(err, STATUS_USAGE,
-                     "there is no journal of job %.*s (%s): nothing to go on with", TEXT_ARGS(job),
-                     journal->path);
+    return error_set(err, STATUS_USAGE, "job %.*s has no journal (%s): there is nothing to resume",
+                     TEXT_ARGS(job), journal->path);
 }
 
 static status read_file(struct client_journal *journal, struct text job, struct arena *arena,
@@ -371,7 +372,7 @@ static status read_file(struct client_journal *journal, struct text job, struct 
     TRY(result);
     journal->record_count = journal->written_count = extent.record_count;
     journal->written_bytes = extent.byte_count;
-    /* What follows would stand between these records and the next. */
+    /* Damaged bytes would stand between these records and the next. */
     if (journal->written_bytes == bytes.size) return STATUS_OK;
     return locked_file_cut(journal->fd, journal->path, journal->written_bytes, err);
 }
@@ -405,8 +406,8 @@ static status client_journal_flush(struct client_journal *journal, struct error 
         journal->written_bytes += waiting->size;
         journal->written_count = journal->record_count;
     } else {
-        /* These are lost; what comes later need not be. */
-        struct error ignored; /* Then it is cut off by whoever reads it. */
+        /* These records are lost; later ones need not be. */
+        struct error ignored; /* If this fails too, the reader cuts the journal here. */
         status cut = locked_file_cut(journal->fd, journal->path, journal->written_bytes, &ignored);
         (void)cut;
         journal->record_count = journal->written_count;
@@ -422,7 +423,7 @@ status client_journal_append(struct client_journal *journal, const struct buf *r
     struct buf *waiting = &journal->waiting;
     if (waiting->size == 0) journal->waiting_since_ms = now_ms;
     if (!buf_reserve(waiting, RECORD_BYTES)) {
-        waiting->failed = false; /* What waits already is as good as before. */
+        waiting->failed = false; /* The records that wait already are intact. */
         return error_memory(err);
     }
     buf_put(waiting, record->bytes, record->size);
@@ -443,7 +444,7 @@ void client_journal_close(struct client_journal *journal)
     if (journal == NULL) return;
     struct error ignored;
     status written = client_journal_flush(journal, &ignored);
-    (void)written; /* What is lost is sent again. */
+    (void)written; /* Chunks of lost records are sent again. */
     client_journal_free(journal);
 }
 

@@ -1,18 +1,17 @@
-/* client_journal.h - what a client writes down while it works, so that it can go on after it was
- * killed.
+/* client_journal.h - the client journal: a client that was killed resumes its job from it.
  *
  *     client_journal_folder -> (client_journal_create | client_journal_open) ->
- * client_journal_append* -> client_journal_close or client_journal_remove
+ *     client_journal_append* -> client_journal_close or client_journal_remove
  *
- * One file per job: who asked what with which files, then a record per chunk that a gateway has
- * taken. Records are gathered for a moment before they are written, and never brought to the disk
- * by force: one that is lost costs no more than sending its chunk again. So whatever follows the
- * first damaged record is cut off, and that is no error. A damaged header is.
+ * One file per job: a header with the job's options and the identity of its files, then a record
+ * per chunk that a gateway has accepted. Records are buffered for a moment and never synced: a
+ * record that is lost costs no more than sending its chunk again. So a journal is cut at its first
+ * damaged record, which is no error. A damaged header is an error.
  *
- * The file holds the owner key and is readable by its user alone. It is locked while it is open: of
+ * The file holds the owner key, and only its user may read it. It is locked while it is open: of
  * two clients of one job the second is refused.
  *
- * Memory: owned; what client_journal_open gives lives in the arena. Threads: one owner.
+ * Memory: owned; the result of client_journal_open lives in the arena. Threads: one owner.
  */
 #ifndef CLUSTER_NODE_CLIENT_JOURNAL_H
 #define CLUSTER_NODE_CLIENT_JOURNAL_H
@@ -30,12 +29,12 @@ struct client_journal_setting {
     struct text value;
 };
 
-/* All that is needed to ask the same again. */
+/* Everything that is needed to submit the same job again. */
 struct client_journal_header {
     struct text job;
     struct text owner_key;
     struct text build;
-    struct text analysis; /* As it was given, */
+    struct text analysis; /* As given on the command line, */
     struct text data_dir; /* like this. */
     const struct text *queries;
     uint32_t query_count;
@@ -53,31 +52,31 @@ struct client_journal_header {
 struct client_journal;
 
 /* $MILLRACE_STATE_DIR/jobs, else $XDG_STATE_HOME/millrace/jobs, else
- * $HOME/.local/state/millrace/jobs; made if it is not there. The path is terminated, in the arena.
- */
+ * $HOME/.local/state/millrace/jobs; made if it is missing. The path is terminated, in the arena. */
 MUST_USE status client_journal_folder(struct arena *arena, const char **out, struct error *err);
 
-/* STATUS_USAGE: there is one of this job already, or its name can't be a file's. */
+/* STATUS_USAGE: the job has one already, or its id can't be a file's name. */
 MUST_USE status client_journal_create(const char *folder,
                                       const struct client_journal_header *header,
                                       struct client_journal **out, struct error *err);
 
-/* What an earlier incarnation left; `sent` is ordered by scan and number, each once. */
+/* The journal of an earlier incarnation; `sent` is ordered by scan and number, without duplicates.
+ */
 struct client_journal_record {
     struct client_journal_header header;
     const struct client_sent_chunk *sent;
     uint64_t sent_count;
 };
-/* How much of a journal's bytes is sound. */
+/* The undamaged beginning of a journal. */
 struct client_journal_extent {
     uint64_t byte_count;
     uint64_t record_count;
 };
-/* What the bytes of a journal say; texts are borrowed. STATUS_CORRUPT: its header is damaged. */
+/* Decodes a journal; texts are borrowed. STATUS_CORRUPT: its header is damaged. */
 MUST_USE status client_journal_parse(struct text bytes, struct arena *arena,
                                      struct client_journal_record *out,
                                      struct client_journal_extent *out_extent, struct error *err);
-/* STATUS_USAGE: there is none of this job, or somebody has it open. */
+/* STATUS_USAGE: the job has none, or another process has it open. */
 MUST_USE status client_journal_open(const char *folder, struct text job, struct arena *arena,
                                     struct client_journal_record *out_record,
                                     struct client_journal **out, struct error *err);
@@ -85,13 +84,13 @@ MUST_USE status client_journal_open(const char *folder, struct text job, struct 
 /* The bytes of one EFFECT_JOURNAL. */
 MUST_USE status client_journal_append(struct client_journal *journal, const struct buf *record,
                                       uint64_t now_ms, struct error *err);
-/* Writes what has waited for long enough; to be called now and then. */
+/* Writes records that have waited for GATHER_MS; called periodically. */
 MUST_USE status client_journal_tick(struct client_journal *journal, uint64_t now_ms,
                                     struct error *err);
 
-/* Both accept NULL, and free it. Closing writes what waits, as far as that is possible. */
+/* Both accept NULL, and free it. Closing tries to write the waiting records. */
 void client_journal_close(struct client_journal *journal);
-/* The job has ended: there is nothing to go on with. */
+/* The job has ended: there is nothing to resume. */
 void client_journal_remove(struct client_journal *journal);
 
 #endif

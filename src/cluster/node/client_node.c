@@ -1,8 +1,8 @@
-/* client_node.c - carries out what cluster/role/client/client.c decides: reads chunks, calls
- * gateways, gives rows.
+/* client_node.c - carries out the decisions of role/client: reads chunks, calls gateways, returns
+ * rows.
  *
- * The audit are put together here, from every worker's part, and checked like those of one process:
- * only then was it an answer.
+ * It assembles the audit from the counters of all workers and checks it like that of one process:
+ * without a balanced audit there is no answer.
  */
 #include "cluster/node/client_node.h"
 
@@ -34,7 +34,7 @@ enum {
     CALLS_MAX = 64
 };
 
-/* A request under way. */
+/* A request in flight. */
 struct node_call {
     uint64_t id; /* 0: free. */
     struct arena arena;
@@ -49,7 +49,7 @@ struct client_node {
     struct chunk_source *source;
     struct effects effects;
     struct node_call calls[CALLS_MAX];
-    struct client_chunk reads[CALLS_MAX]; /* Read and not yet given to the role. */
+    struct client_chunk reads[CALLS_MAX]; /* Read, and not yet passed to the role. */
     struct error read_errors;
     uint32_t read_count;
     bool read_failed;
@@ -64,7 +64,7 @@ struct client_node {
     struct error end; /* How it ended. */
 };
 
-/* ---- what is asked ---- */
+/* ---- the job request ---- */
 
 static status make_request(struct client_node *node, struct job_request *out, struct error *err)
 {
@@ -224,7 +224,7 @@ static void read_chunk(struct client_node *node, const struct effect_read *read)
     node->sent_bytes += chunk->body.size;
 }
 
-/* A failure on our side of the answer: the user's disk, a closed pipe. */
+/* The output of the answer failed: a full disk, a closed pipe. */
 static void fail(struct client_node *node, const struct error *err)
 {
     if (node->end.code == STATUS_OK) node->end = *err;
@@ -265,7 +265,7 @@ static status carry_one(struct client_node *node, struct effect *effect, struct 
     }
 }
 
-/* Effects of a step may lead to further steps, whose effects are appended behind. */
+/* Effects of a step may cause further steps, whose effects are appended. */
 static void carry(struct client_node *node)
 {
     struct error err;
@@ -450,7 +450,7 @@ status client_node_run(const struct client_node_options *options, struct audit *
 
 /* ---- one call ---- */
 
-/* *out_distrusted: it failed since the gateway's certificate is not to be trusted. */
+/* *out_distrusted: it failed because the gateway's certificate cannot be verified. */
 static status call_once(const struct gateway_call *call, const char *gateway,
                         struct http_client *http, struct buf *out_body, bool *out_distrusted,
                         struct error *err)
@@ -507,7 +507,7 @@ status gateway_call(const struct gateway_call *call, struct buf *out_body, struc
     struct http_client *http;
     TRY(http_client_open(&options, &http, err));
     status result = error_set(err, STATUS_USAGE, "no gateway is given");
-    struct error silence = {.code = STATUS_OK}; /* Of one that may answer later. */
+    struct error silence = {.code = STATUS_OK}; /* Of a gateway that may answer later. */
     bool is_distrusted = false;
     for (uint32_t i = 0; i < call->gateway_count; i++) {
         is_distrusted = false;

@@ -15,18 +15,18 @@
 #include "cluster/role/event.h"
 
 struct client_node_options {
-    struct job *job;             /* Opened with its data folder: what is asked, and the files. */
+    struct job *job;             /* Opened with its data folder: queries and files. */
     const char *const *gateways; /* http://host:port, or https */
     uint32_t gateway_count;
     const char *id;                       /* The job's id. */
     const char *owner_key;                /* 32 hex digits. */
     const char *token;                    /* NULL: none. */
     const char *ca;                       /* As in http_client.h. */
-    struct client_journal *journal;       /* NULL: nothing is remembered. */
+    struct client_journal *journal;       /* NULL: the job can't be resumed. */
     const struct client_sent_chunk *sent; /* From the journal, when resuming. */
     uint64_t sent_count;
     uint64_t retry_for_ms;
-    const atomic_bool *cancelled; /* The user wants no more. */
+    const atomic_bool *cancelled; /* Set by the user. */
     void *context;
     /* Rows of a query, in order; queries come in the order in which they are done. */
     status (*rows)(void *context, uint32_t query, const struct batch *batch, struct error *err);
@@ -36,12 +36,12 @@ struct client_node_options {
                      uint64_t total_bytes);
 };
 
-/* STATUS_OK: all answers were given and the audit balance. STATUS_UNREACHABLE: no gateway was of
- * use. */
+/* STATUS_OK: all rows were given and the audit reconciles. STATUS_UNREACHABLE: no gateway accepted
+ * the job. */
 MUST_USE status client_node_run(const struct client_node_options *options, struct audit *out_audit,
                                 struct error *err);
 
-/* One call to a gateway, for commands that only ask: status, jobs, cancel. Tries all gateways. */
+/* One call, for commands such as status, jobs and cancel. Tries all gateways. */
 struct gateway_call {
     const char *const *gateways;
     uint32_t gateway_count;
@@ -53,8 +53,8 @@ struct gateway_call {
     uint32_t timeout_ms;
 };
 /* The body is JSON, owned by the caller. An HTTP error is a failure with its message;
- * STATUS_IO: no gateway answered. STATUS_USAGE: none has a certificate to be trusted, or the CA
- * file is of no use. */
+ * STATUS_IO: no gateway answered. STATUS_USAGE: no certificate can be verified, or the CA file
+ * can't be used. */
 MUST_USE status gateway_call(const struct gateway_call *call, struct buf *out_body,
                              struct error *err);
 

@@ -1,4 +1,4 @@
-/* exposure.c - loopback is what the system says a name stands for, not how the name looks. */
+/* exposure.c - the resolver decides whether a name is on loopback, not its spelling. */
 #include "cluster/node/exposure.h"
 
 #include "cluster/net/address.h"
@@ -6,7 +6,7 @@
 
 enum { TOKEN_LIMIT = 256 };
 
-/* A name that can't be looked up now may stand for any address when it is listened on. */
+/* A name that can't be resolved now may be any address later. */
 static bool is_beyond_loopback(const char *host)
 {
     struct error ignored;
@@ -21,9 +21,9 @@ status exposure_check_broker(const struct cluster_config *config, struct error *
         return STATUS_OK;
     }
     return error_set(err, STATUS_USAGE,
-                     "%.500s: with broker_host = %.200s others can reach the private broker, which "
-                     "speaks AMQP without TLS: name one with amqps:// instead, or say insecure = "
-                     "yes if you trust all of them",
+                     "%.500s: with broker_host = %.200s other hosts can reach the private broker, "
+                     "which speaks AMQP without TLS: use a broker with amqps:// instead, or say "
+                     "insecure = yes if you trust all of them",
                      config->path, config->broker_host);
 }
 
@@ -42,7 +42,7 @@ status cluster_config_check_exposure(const struct cluster_config *config, struct
                                           "tls_certificate and tls_key";
         return error_set(
             err, STATUS_USAGE,
-            "%.500s: gateway %s would listen on %.200s, where others can reach it, %s; "
+            "%.500s: gateway %s would listen on %.200s, where other hosts can reach it, %s; "
             "or say insecure = yes if you trust all of them",
             config->path, gateway->name, gateway->host, missing);
     }
@@ -67,7 +67,7 @@ status exposure_token(const struct cluster_config *config, struct arena *arena, 
     }
     if (!is_valid) {
         return error_set(err, STATUS_USAGE,
-                         "%.500s has to hold one line of visible ASCII characters: the token",
+                         "%.500s must be one line of visible ASCII characters: the token",
                          config->token_file);
     }
     *out = token;

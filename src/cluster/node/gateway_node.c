@@ -1,8 +1,8 @@
-/* gateway_node.c - carries out what cluster/role/gateway/gateway.c decides: HTTP on one side, the
- * bus on the other.
+/* gateway_node.c - carries out the decisions of role/gateway: HTTP on one side, the bus on the
+ * other.
  *
- * Requests come on the server's thread, are parsed there, and wait in the mailbox; what can't be
- * parsed is answered at once and never reaches the role.
+ * The server's thread parses requests and posts them to the mailbox; it answers a request that
+ * can't be parsed at once, so that the role never sees it.
  */
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ enum {
     HEADER_LIMIT = 64 << 10,
     IDLE_S = 120,
     BODIES_PER_WINDOW = 4, /* Bodies held at once, in windows of chunks. */
-    SHARD_COUNT = 8,       /* As in one process: it shows in the audit. */
+    SHARD_COUNT = 8,       /* As in one process, since the audit shows it. */
     SYNC_DEADLINE_MS = 2000,
     REPLY_DEADLINE_MS = 10000,
     JOB_LIMIT = 1024,
@@ -42,7 +42,7 @@ struct gateway_node {
     bool exited;
 };
 
-/* Lives as long as the process: bodies may be on their way when a server is closed. */
+/* Static, since bodies may be in flight when a server is closed. */
 static struct budget bodies;
 
 /* A request on its way to the role. */

@@ -1,10 +1,8 @@
-/* heartbeat_thread.c - one thread that heartbeats, hears, and does nothing that could keep it
- * waiting.
+/* heartbeat_thread.c - one thread that sends heartbeats, receives orders, and never blocks.
  *
- * cluster/role/monitor/heartbeat_sender.c decides; here are the socket, the clock and the thread.
- * Names of monitors are looked up by the peer book's thread: a resolver that hangs must not make
- * this node look dead. What the main loop says goes through atomics: it never waits for this thread
- * either.
+ * role/monitor/heartbeat_sender.c decides; here are the socket, the clock and the thread. The
+ * thread of peer_addresses.h resolves the names of monitors: a resolver that hangs must not make
+ * this node look dead. The main loop writes to atomics, so it never waits for this thread either.
  */
 #include "cluster/node/heartbeat_thread.h"
 
@@ -39,7 +37,7 @@ static_assert((int)HEARTBEAT_SENDER_MONITORS_MAX == (int)CONFIG_MONITORS_MAX,
 
 struct heartbeat_thread {
     struct heartbeat_thread_options
-        options; /* Of config only what is needed is kept, as follows. */
+        options; /* Without config, of which the next fields are copies. */
     uint32_t period_ms;
     uint64_t opened_ms;
     struct datagram_key key;
@@ -59,8 +57,8 @@ struct heartbeat_thread {
     uint64_t next_heartbeat_ms;
     enum heartbeat_state said_state; /* In the last round of heartbeats. */
     bool was_told_to_stop;
-    uint64_t refused_count; /* Since it was told last, */
-    uint64_t next_tell_ms;  /* and when it may be told again. */
+    uint64_t refused_count; /* Since the last log line about it. */
+    uint64_t next_tell_ms;  /* When the next such line may be written. */
 };
 
 /* ---- out ---- */
@@ -126,7 +124,7 @@ static void tell_refused(struct heartbeat_thread *heartbeat_thread, uint64_t now
 
 static void obey_stop(struct heartbeat_thread *heartbeat_thread, const struct datagram *datagram)
 {
-    if (heartbeat_thread->was_told_to_stop) return; /* It is repeated until we say that we stop. */
+    if (heartbeat_thread->was_told_to_stop) return; /* Repeated until our state is stopping. */
     heartbeat_thread->was_told_to_stop = true;
     node_log_say(heartbeat_thread->options.log, SAY_INFO, "event=stop-ordered by=%s term=%llu",
                  datagram->from, (unsigned long long)datagram->order.term.number);
@@ -174,10 +172,10 @@ static void hear(struct heartbeat_thread *heartbeat_thread, const struct datagra
     }
 }
 
-/* Waits for one datagram until then at the latest. */
+/* Waits for one datagram, at most until `until_ms`. */
 static void hear_until(struct heartbeat_thread *heartbeat_thread, uint64_t until_ms)
 {
-    char bytes[DATAGRAM_BYTES_MAX + 1]; /* So that what is too long is seen to be. */
+    char bytes[DATAGRAM_BYTES_MAX + 1]; /* One more, so that a longer datagram is noticed. */
     struct socket_address from;
     struct datagram datagram;
     struct error err;
@@ -202,12 +200,12 @@ static void say_farewell(struct heartbeat_thread *heartbeat_thread)
         uint64_t until_ms = clock_ms() + FAREWELL_PAUSE_MS;
         heartbeat_to_all(heartbeat_thread);
         while (clock_ms() < until_ms) {
-            hear_until(heartbeat_thread, until_ms); /* A challenge, perhaps. */
+            hear_until(heartbeat_thread, until_ms); /* May be a challenge. */
         }
     }
 }
 
-/* An `up` that is gone must not be outlived, and the main loop has had its time. */
+/* A node must not outlive its `up`, and the main loop has had time to stop. */
 static void look_at_supervisor(struct heartbeat_thread *heartbeat_thread, uint64_t now_ms)
 {
     struct supervisor_link *supervisor_link = &heartbeat_thread->options.supervisor_link;
@@ -237,9 +235,9 @@ static void *heartbeat_run(void *context)
     return NULL;
 }
 
-/* ---- for the others ---- */
+/* ---- interface ---- */
 
-/* Whether it is an address in digits of loopback, and of the same family. */
+/* Whether it is a numeric loopback address of the same family. */
 static bool is_loopback_of(const char *host, const char *loopback)
 {
     struct socket_address address;
@@ -298,7 +296,7 @@ static status open_parts(struct heartbeat_thread *heartbeat_thread, struct error
     const struct cluster_config *config = heartbeat_thread->options.config;
     struct peer_addresses_entry entries[CONFIG_MONITORS_MAX];
     if (sodium_init() < 0) {
-        return error_set(err, STATUS_IO, "this system gives no random numbers");
+        return error_set(err, STATUS_IO, "cannot get random bytes");
     }
     TRY(cluster_key_read(config->key_file, &heartbeat_thread->key, err));
     for (uint32_t i = 0; i < config->monitor_count; i++) {
@@ -316,11 +314,11 @@ static status start_thread(struct heartbeat_thread *heartbeat_thread, struct err
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* Signals are the main loop's business. */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* The main loop handles signals. */
     int problem = pthread_create(&heartbeat_thread->thread, NULL, heartbeat_run, heartbeat_thread);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (problem == 0) return STATUS_OK;
-    return error_set(err, STATUS_IO, "cannot start the thread of heartbeats");
+    return error_set(err, STATUS_IO, "cannot start a thread for heartbeats");
 }
 
 status heartbeat_thread_open(const struct heartbeat_thread_options *options,

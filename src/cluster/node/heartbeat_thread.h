@@ -1,16 +1,16 @@
-/* heartbeat_thread.h - tells the monitors that this node lives, from a thread of its own.
+/* heartbeat_thread.h - sends heartbeats to the monitors, from its own thread.
  *
  *     heartbeat_thread_open -> (heartbeat_thread_progress | heartbeat_thread_state | ...)* ->
- * heartbeat_thread_close
+ *     heartbeat_thread_close
  *
- * The thread heartbeats every period, whatever the main loop does; the main loop says that it turns
- * by heartbeat_thread_progress. So a monitor can tell a dead node (no heartbeats) from a hung one
- * (no progress). The same thread hears orders: to stop (options.stop is called), or to end at once
- * (SIGKILL to ourselves: our main loop hangs). It looks at the supervisor link too, for a main loop
- * that hangs and that no monitor is left to end.
+ * The thread sends a heartbeat every period, whatever the main loop does; the main loop reports its
+ * progress by heartbeat_thread_progress. So a monitor can tell a dead node (no heartbeats) from a
+ * hung one (no progress). The same thread receives orders: to stop (it calls options.stop), or to
+ * kill this process, whose main loop hangs. It also checks the supervisor link, for a main loop
+ * that hangs when no monitor is left to kill it.
  *
- * A cluster without monitors has no heartbeat: open gives NULL, which all functions accept.
- * Threads: the functions may be called from any; callbacks come from the heartbeat's thread.
+ * A cluster without monitors has no heartbeats: open gives NULL, which all functions accept.
+ * Threads: any may call the functions; callbacks come from the heartbeat thread.
  */
 #ifndef CLUSTER_NODE_HEARTBEAT_THREAD_H
 #define CLUSTER_NODE_HEARTBEAT_THREAD_H
@@ -36,11 +36,11 @@ struct heartbeat_thread_options {
     void (*events)(void *context, const struct event_list *events); /* May be NULL. */
 };
 
-/* Where to bind a socket that talks to the monitors: on loopback when all of them are, by addresses
- * of one family; NULL: on all addresses. Never waits, so names are not looked up. */
+/* Where to bind a socket for datagrams to the monitors: on loopback if all of them are, with
+ * addresses of one family; NULL: on all addresses. Never waits, so it resolves no names. */
 const char *heartbeat_thread_host(const struct cluster_config *config);
 
-/* Reads the cluster's key; starts to heartbeat at once, in state BEAT_STARTING. */
+/* Reads the cluster's key; sends heartbeats from now on, in state HEARTBEAT_STARTING. */
 MUST_USE status heartbeat_thread_open(const struct heartbeat_thread_options *options,
                                       struct heartbeat_thread **out, struct error *err);
 void heartbeat_thread_progress(struct heartbeat_thread *heartbeat_thread);
@@ -49,10 +49,10 @@ void heartbeat_thread_jobs(struct heartbeat_thread *heartbeat_thread, uint32_t j
 void heartbeat_thread_replayed(struct heartbeat_thread *heartbeat_thread, uint64_t record_count);
 
 enum heartbeat_thread_end {
-    HEARTBEAT_THREAD_PLANNED, /* Says farewell, several times, so that nobody starts us again. */
-    HEARTBEAT_THREAD_FAILED   /* Without a word, as a crash: a monitor will start us. */
+    HEARTBEAT_THREAD_PLANNED, /* Reports the stop, several times, so that no monitor restarts us. */
+    HEARTBEAT_THREAD_FAILED   /* Reports nothing, as a crash: a monitor will restart us. */
 };
-/* The last callback has returned before this does. */
+/* No callback runs when it returns. */
 void heartbeat_thread_close(struct heartbeat_thread *heartbeat_thread,
                             enum heartbeat_thread_end end);
 

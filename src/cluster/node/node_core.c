@@ -1,4 +1,4 @@
-/* node_core.c - the bus and the mailbox, and the crash points around what goes over the bus. */
+/* node_core.c - the bus and the mailbox, with crash points around sending and acknowledging. */
 #include "cluster/node/node_core.h"
 
 #include <poll.h>
@@ -19,13 +19,13 @@
 #include "cluster/wire/message.h"
 
 enum {
-    LOCK_WAIT_MS = 5000, /* Somebody of our name may be just about to end. */
+    LOCK_WAIT_MS = 5000, /* Our predecessor may be just about to end. */
     CLOSE_MS = 5000,
     INBOX_PREFETCH = 256,
     CONFIRM_WINDOW = 256,
     BUS_DEADLINE_MS = 10000,
-    VIEWS_MAX = 64,      /* That wait; what is newer is said again. */
-    QUESTION_MS = 15000, /* Longer than anybody waits for an answer. */
+    VIEWS_MAX = 64,      /* In the mailbox; newer ones are dropped, as monitors send them again. */
+    QUESTION_MS = 15000, /* Longer than any role waits for an answer. */
     BROKER_LOOK_MS = 100,
     URI_LIMIT = 1024
 };
@@ -68,7 +68,7 @@ static void heard(struct bus_listener *listener, struct bus_event *bus_event)
     mailbox_post(core->mailbox, &event);
 }
 
-/* ---- what monitors say, on the heartbeat's thread ---- */
+/* ---- messages of monitors, on the heartbeat thread ---- */
 
 static void on_stop(void *context)
 {
@@ -83,8 +83,8 @@ static void *copy_of(const void *bytes, size_t size)
     return copy;
 }
 
-/* A main loop that is late is not buried under views: there is always another one. What there is no
- * memory for is lost, as a datagram may be. */
+/* Views are dropped while the main loop is late: the next one replaces them. Without memory they
+ * are lost, as a datagram may be. */
 static void on_view(void *context, const struct view *view)
 {
     struct node_core *core = context;
@@ -95,7 +95,7 @@ static void on_view(void *context, const struct view *view)
     mailbox_post(core->mailbox, &event);
 }
 
-/* Few, and told only once. */
+/* Not dropped: they are few, and sent only once. */
 static void on_events(void *context, const struct event_list *events)
 {
     struct node_core *core = context;
@@ -118,7 +118,7 @@ void node_core_event_done(struct event *event)
 static uint64_t random_word(void)
 {
     uint64_t word = 0;
-    /* Where there is no randomness, the time does: nothing secret comes of it. */
+    /* Without random bytes the time is enough: no secret depends on it. */
     if (getrandom(&word, sizeof word, GRND_NONBLOCK) != sizeof word) word = clock_ms();
     return hash_combine(word, (uint64_t)clock_wall_ms());
 }
@@ -162,7 +162,7 @@ status node_core_open(struct node_core *core, const struct node_options *options
     return start_heartbeats(core, role, err);
 }
 
-/* A private broker writes down where it answers; it may be starting just now. */
+/* A private broker writes its URI to a file; it may still be starting. */
 static status find_broker(struct node_core *core, struct error *err)
 {
     const struct cluster_config *config = core->options.config;
@@ -174,8 +174,8 @@ static status find_broker(struct node_core *core, struct error *err)
         if (config->monitor_count == 0) {
             return error_set(
                 err, STATUS_USAGE,
-                "%s says `broker = start`: give --broker URI, start `millrace broker`, "
-                "or let `millrace up` start all",
+                "%s says `broker = start`, and no broker runs: give --broker URI, run `millrace "
+                "broker`, or let `millrace up` start all nodes",
                 config->path);
         }
         if (!is_told) tell_trouble(core, "no broker", "it was not started yet");
@@ -252,7 +252,7 @@ void node_core_tell_stop(struct node_core *core)
     core->told_stop = true;
     heartbeat_thread_state(core->heartbeat_thread, HEARTBEAT_STOPPING);
     node_log_say(core->log, SAY_INFO, "event=stopping reason=%s", why_stopped(core));
-    (void)service_notify(SERVICE_STOPPING); /* Most have no supervisor that listens. */
+    (void)service_notify(SERVICE_STOPPING); /* Most nodes have no service manager. */
 }
 
 void node_core_take(struct node_core *core, struct event *out_event)
@@ -278,7 +278,7 @@ void node_core_take(struct node_core *core, struct event *out_event)
     if (core->options.ready != NULL) core->options.ready(core->options.context);
 }
 
-/* The byte after the version is the kind of message. */
+/* The byte after the version is the kind of the message. */
 static enum message_kind sent_kind(const struct effect_send *send)
 {
     return send->bytes.size > 1 ? (enum message_kind)send->bytes.bytes[1] : MESSAGE_KINDS;
@@ -310,7 +310,7 @@ static void carry_send(struct node_core *core, struct effect_send *send)
     if (is_emission) CRASH_POINT("before-emit");
     if (is_result) CRASH_POINT("before-result");
     CRASH_POINT("before-publish");
-    /* Questions and answers that nobody waits for any more only fill the inbox of who is away. */
+    /* Old questions and answers would only fill the inbox of a node that is down. */
     struct bus_address to = {.expires_ms = is_question(send) ? QUESTION_MS : 0,
                              .kind = send->to[0] == '\0' ? BUS_WORK : BUS_INBOX,
                              .node = text_of(send->to),

@@ -1,10 +1,10 @@
-/* node_core.h - what gateways and workers have in common as processes: a folder, a log, a bus, and
- * one place where everything that happens arrives.
+/* node_core.h - the common part of gateways and workers as processes: a folder, a log, a bus, and
+ * one mailbox for all events.
  *
  *     node_core_open -> node_core_connect -> (node_core_take, node_core_carry)* -> node_core_close
  *
- * In a cluster with monitors the node heartbeats from node_core_open on. It is told to stop by a
- * signal, by an order of the monitors' leader, or by the end of whoever holds its supervisor link.
+ * In a cluster with monitors the node sends heartbeats from node_core_open on. It stops on a
+ * signal, on an order of the monitors' leader, or when its supervisor has ended.
  *
  * Threads: one owner; others post events to `mailbox`.
  */
@@ -42,31 +42,29 @@ struct node_core {
 
 enum { NODE_TICK_MS = 20 };
 
-/* Takes the folder, opens the log, begins to heartbeat; arms crash points from the environment. A
- * gateway is posted what monitors tell: EVENT_VIEW, EVENT_HAPPENED. */
+/* Locks the folder, opens the log, starts heartbeats; arms crash points from the environment. Posts
+ * the monitors' messages to a gateway: EVENT_VIEW, EVENT_HAPPENED. */
 MUST_USE status node_core_open(struct node_core *core, const struct node_options *options,
                                enum node_role role, struct error *err);
-/* Opens the bus; what comes by it is posted. Waits for a private broker to be known, if need be;
- * STATUS_CANCELLED: told to stop meanwhile. */
+/* Opens the bus, whose events are posted. Waits for a private broker if need be; STATUS_CANCELLED:
+ * told to stop meanwhile. */
 MUST_USE status node_core_connect(struct node_core *core, uint32_t work_prefetch,
                                   struct error *err);
-/* The next event, at the latest a tick; `now_ms` is set. */
+/* The next event, or a tick when none comes in time; `now_ms` is set. */
 void node_core_take(struct node_core *core, struct event *out_event);
-/* Carries out effects that every node has; false: it is another one. */
+/* Carries out an effect that all roles have; false: it is another one. */
 bool node_core_carry(struct node_core *core, struct effect *effect);
 /* Whether it is told to stop. */
 bool node_core_is_to_stop(struct node_core *core);
-/* The stop begins: tells monitors, the log and whoever supervises the process. */
+/* The stop begins: reports it to the monitors, the log and the service manager. */
 void node_core_tell_stop(struct node_core *core);
-/* How long what is in flight may take, once it is: without a supervisor link nobody else is left to
- * wait for.
- */
+/* How long to finish the work in flight when stopping: less if the supervisor has ended. */
 uint32_t node_core_deadline(const struct node_core *core, uint32_t usual_ms);
 /* Frees what an event owns, but for tasks and requests. */
 void node_core_event_done(struct event *event);
-/* Sends and acknowledges what waits; `result` is how the node ends, which monitors are told. Gives
- * it back, but STATUS_OK for what was broken off because it was told to stop. Accepts one that was
- * opened half. */
+/* Sends and acknowledges what waits; `result` is how the node ends, which it reports to the
+ * monitors. Returns it, but STATUS_OK for a start that was interrupted by the stop. Accepts a core
+ * that failed to open. */
 MUST_USE status node_core_close(struct node_core *core, status result);
 
 #endif

@@ -1,4 +1,4 @@
-/* node_log.c - lines are made whole and written at once, so that they never mix. */
+/* node_log.c - each line is one write to a file opened with O_APPEND, so that lines never mix. */
 #include "cluster/node/node_log.h"
 
 #include <stdarg.h>
@@ -70,6 +70,6 @@ void node_log_say(struct node_log *log, enum say_level level, const char *format
     }
     line[used++] = '\n';
     struct error err;
-    /* A log that can't be written must not stop what it tells about. */
+    /* A node must not fail because its log can't be written. */
     if (file_write(log->descriptor, "the log", line, used, NULL, &err) != STATUS_OK) return;
 }

@@ -1,9 +1,8 @@
-/* node_log.h - what a node tells: one line per event, key=value.
+/* node_log.h - the log of a node: one line per event, key=value (logfmt).
  *
  *     2026-11-15T07:31:04.120Z level=info node=w1 event=job-stored job=j1
  *
- * Lines go to data_dir/NAME/log, and those that people wait for to stderr as well. Never row
- * contents, never keys. Threads: any.
+ * Lines go to data_dir/NAME/log. They never have row contents or keys. Threads: any.
  */
 #ifndef CLUSTER_NODE_NODE_LOG_H
 #define CLUSTER_NODE_NODE_LOG_H

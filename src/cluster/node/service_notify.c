@@ -1,5 +1,5 @@
-/* service_notify.c - see sd_notify(3), "Notes": the protocol is a few bytes and stable, so a
- * library for it would be larger than its use.
+/* service_notify.c - see sd_notify(3), "Notes": the protocol is a few bytes and stable, and needs
+ * no library.
  */
 #include "cluster/node/service_notify.h"
 
@@ -23,7 +23,7 @@ bool service_notify(enum service_state state)
     size_t size = strlen(path);
     if (size >= sizeof address.sun_path) return false;
     memcpy(address.sun_path, path, size);
-    if (path[0] == '@') address.sun_path[0] = '\0'; /* A name that is in no file system. */
+    if (path[0] == '@') address.sun_path[0] = '\0'; /* An abstract socket, see unix(7). */
     socklen_t address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
 
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

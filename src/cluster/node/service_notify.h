@@ -1,8 +1,8 @@
-/* service_notify.h - tells whoever supervises this process how it is: the protocol of systemd's
- * Type=notify, one datagram to the socket that NOTIFY_SOCKET names.
+/* service_notify.h - reports the state of this process to its service manager: the protocol of
+ * systemd's Type=notify, one datagram to the socket that NOTIFY_SOCKET names.
  *
- * Without that variable nothing happens. What can't be told is lost: a node must not fail because
- * its supervisor does not listen.
+ * Without that variable nothing happens. A report that can't be sent is lost: a node must not fail
+ * because its service manager does not listen.
  *
  * Threads: any.
  */
@@ -13,7 +13,7 @@
 
 enum service_state { SERVICE_READY, SERVICE_STOPPING };
 
-/* Whether somebody was told. */
+/* Whether the report was sent. */
 bool service_notify(enum service_state state);
 
 #endif

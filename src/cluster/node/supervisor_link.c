@@ -1,5 +1,5 @@
-/* supervisor_link.c - looking takes a lock for a moment, so that somebody who is about to take it
- * for good may find it taken: whoever opens such a folder waits a little.
+/* supervisor_link.c - the check takes a shared lock for a moment, so an `up` that starts just then
+ * finds the lock taken: folder_lock_open waits for that.
  */
 #include "cluster/node/supervisor_link.h"
 

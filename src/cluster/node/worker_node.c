@@ -1,7 +1,7 @@
-/* worker_node.c - carries out what cluster/role/worker/worker.c decides.
+/* worker_node.c - carries out the decisions of role/worker.
  *
- * What is in flight is noted while a message is applied and while a chunk is mapped: if it ends the
- * process, the next start knows.
+ * An intent record names the item while it is applied or mapped: if the item crashes the process,
+ * the next incarnation finds it there and counts it as a poison message.
  */
 #include "cluster/node/worker_node.h"
 
@@ -29,8 +29,8 @@ enum {
     PAUSE_MS = 1000,
     EMIT_WINDOW = 16,
     SWEEP_MS = 1000,
-    STOP_MS = 8000, /* After this, what is in flight is left to others; `up` waits for 10 s. */
-    JOIN_S = 1      /* For a map that is under way even then. */
+    STOP_MS = 8000, /* Then work in flight is left to other workers; `up` waits for 10 s. */
+    JOIN_S = 1      /* For a map that is running even then. */
 };
 
 struct worker_node {
@@ -98,7 +98,8 @@ static void stop_threads(struct worker_node *node)
     until.tv_sec += JOIN_S;
     for (uint32_t i = 0; i < node->thread_count; i++) {
         if (pthread_timedjoin_np(node->threads[i], NULL, &until) == 0) continue;
-        /* What it maps is nobody's yet: others will. But its memory can't be taken from it. */
+        /* Another worker maps the chunk, which was not acknowledged. The thread still uses memory
+         * that destructors would free, so they do not run. */
         node_log_say(node->core.log, SAY_WARN, "event=left-behind reason=\"a map takes too long\"");
         _exit(0);
     }
@@ -118,13 +119,13 @@ static void carry_log(struct worker_node *node, const struct effect_log *log)
     if (result == STATUS_OK) return;
     node_log_say(node->core.log, SAY_ERROR, "event=log-failed job=%s reason=\"%s\"", log->job,
                  err.text);
-    /* The role hears of it within this round, before anything else happens to the job. */
+    /* The role learns of it in this round, before another event of the job. */
     struct effects effects = {0};
     struct event event = {
         .kind = EVENT_LOG_FAILED, .now_ms = clock_ms(), .log_failed = {log->job, &err}};
     worker_step(node->worker, &event, &effects);
     for (uint32_t i = 0; i < effects.count; i++) {
-        (void)node_core_carry(&node->core, &effects.items[i]); /* It only has something to say. */
+        (void)node_core_carry(&node->core, &effects.items[i]); /* Only EFFECT_SAY. */
     }
     effects_done(&effects);
 }
@@ -167,7 +168,7 @@ static void step(struct worker_node *node, struct event *event)
         const struct buf *bytes = &event->bus.delivery.bytes;
         item = message_item((struct text){(const char *)bytes->bytes, (uint32_t)bytes->size});
     }
-    /* What a chunk gives for this worker itself is applied in the step. */
+    /* The step applies the part of a mapped chunk that belongs to this worker. */
     if (event->kind == EVENT_MAPPED) item = event->task->item;
     bool recorded = item != 0 && intent_record_hold(node->intents, item);
     worker_step(node->worker, event, &node->effects);
@@ -275,7 +276,7 @@ static status start_worker(struct worker_node *node, struct error *err)
         struct event event = {.kind = EVENT_INTENT,
                               .now_ms = clock_ms(),
                               .intent = {intents.found[i].item, intents.found[i].starts}};
-        node_log_say(node->core.log, SAY_WARN, "event=was-in-hand item=%016llx starts=%u",
+        node_log_say(node->core.log, SAY_WARN, "event=was-in-flight item=%016llx starts=%u",
                      (unsigned long long)intents.found[i].item, intents.found[i].starts);
         worker_step(node->worker, &event, &node->effects);
     }
@@ -284,7 +285,7 @@ static status start_worker(struct worker_node *node, struct error *err)
     node_log_say(node->core.log, SAY_INFO, "event=replayed jobs=%llu records=%llu bytes=%llu",
                  (unsigned long long)report.job_count, (unsigned long long)report.record_count,
                  (unsigned long long)report.payload_bytes);
-    /* The bus first: what the role wants once it has started may go over it. */
+    /* The bus first: effects of EVENT_STARTED may use it. */
     TRY(node_core_connect(&node->core, node->core.options.config->worker_threads + 1, err));
     struct event event = {.kind = EVENT_STARTED, .now_ms = clock_ms()};
     worker_step(node->worker, &event, &node->effects);
@@ -320,7 +321,7 @@ status worker_node_run(const struct node_options *options, struct error *err)
         node_log_say(node.core.log, SAY_ERROR, "event=failed reason=\"%s\"", err->text);
     }
     if (node.tasks != NULL) stop_threads(&node);
-    /* Maps that were done too late. */
+    /* Results of maps that came too late. */
     struct event event;
     while (node.core.mailbox != NULL && mailbox_take(node.core.mailbox, 0, &event)) {
         if (event.kind == EVENT_MAPPED) map_task_destroy(event.task);

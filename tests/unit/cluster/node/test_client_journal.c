@@ -310,14 +310,14 @@ static void a_job_has_one_journal_and_one_client(void **state)
     (void)unlink(client_journal_path());
     assert_int_equal(client_journal_open(folder, header.job, &arena, &record, &other, &err),
                      STATUS_USAGE);
-    assert_non_null(strstr(err.text, "there is no journal of job job-1"));
+    assert_non_null(strstr(err.text, "job job-1 has no journal"));
     assert_int_equal(client_journal_create(folder, &header, &journal, &err), STATUS_OK);
     struct stat info;
     assert_int_equal(stat(client_journal_path(), &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
     assert_int_equal(info.st_nlink, 1);
     assert_int_equal(client_journal_create(folder, &header, &other, &err), STATUS_USAGE);
-    assert_non_null(strstr(err.text, "there is a journal of job job-1 already"));
+    assert_non_null(strstr(err.text, "job job-1 has a journal already"));
     assert_int_equal(client_journal_open(folder, header.job, &arena, &record, &other, &err),
                      STATUS_USAGE);
     assert_non_null(strstr(err.text, "another process works on job job-1"));
