@@ -4,7 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "cluster/store/key_file.h"
+#include "cluster/store/secret_file.h"
 
 enum { HEX_DIGITS = 2 * DATAGRAM_KEY_BYTES, LINE_BYTES = HEX_DIGITS + 1 };
 
@@ -29,7 +29,7 @@ static status key_parse(const char *path, const char *line, size_t size, struct 
 static status key_use(const char *path, char *line, struct datagram_key *out, struct error *err)
 {
     size_t size = 0;
-    TRY(key_file_read(path, line, LINE_BYTES, &size, err));
+    TRY(secret_file_read_own(path, line, LINE_BYTES, &size, err));
     return key_parse(path, line, size, out, err);
 }
 
@@ -58,7 +58,7 @@ status cluster_key_make(const char *path, bool *out_made, struct error *err)
     randombytes_buf(key, sizeof key);
     (void)sodium_bin2hex(line, sizeof line, key, sizeof key); /* Fits. */
     line[HEX_DIGITS] = '\n';
-    status result = key_file_create(path, line, LINE_BYTES, out_made, err);
+    status result = secret_file_create(path, line, LINE_BYTES, out_made, err);
     sodium_memzero(key, sizeof key);
     sodium_memzero(line, sizeof line);
     if (result == STATUS_OK) return result;

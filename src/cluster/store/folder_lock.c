@@ -1,13 +1,11 @@
-/* folder_lock.c - flock, which the system releases when the process ends in whatever way.
+/* folder_lock.c - flock, which the kernel releases however the process ends.
  *
- * What stands in the locked file is believed only if it names a process that lives, was started
- * when it says so, since the same boot and in our own namespace of processes: then it is the very
- * process that wrote it. Somebody else's lock, what a killed process left, a number that was given
- * to another, a container's process 1: all of them are nobody that we would signal. A pidfd keeps
- * it so between the look and the signal.
+ * The contents of the locked file are trusted only if they name a live process with the same start
+ * time, boot and pid namespace: then it is the process that wrote them. A leftover of a killed
+ * process, a reused pid, or process 1 of a container never gets a signal. A pidfd excludes a reuse
+ * between the check and the signal.
  *
- * The pid stands once more in a file beside it, written aside and renamed, so that nobody reads
- * half a number.
+ * DIR/pid is replaced atomically, so that no reader sees half a number.
  */
 #include "cluster/store/folder_lock.h"
 
@@ -41,12 +39,12 @@ enum {
     START_FIELD = 22 /* Of /proc/PID/stat, see proc(5). */
 };
 
-/* Which process it is. */
-struct owner {
+/* The identity of a process. */
+struct lock_owner {
     pid_t pid;
     uint64_t start;       /* In ticks since the boot. */
-    uint64_t pids;        /* The namespace that the number belongs to. */
-    char boot[BOOT_SIZE]; /* The boot that it lives in. */
+    uint64_t pids;        /* Inode of its pid namespace. */
+    char boot[BOOT_SIZE]; /* boot_id, see random(4). */
 };
 
 struct folder_lock {
@@ -62,14 +60,14 @@ static status lock_fail(struct error *err, const char *path)
                      strerror_r(number, reason, sizeof reason));
 }
 
-/* "dir/name"; folder_lock_open has seen to it that it fits. */
+/* "dir/name"; folder_lock_open has checked that it fits. */
 static void path_in(const char *dir, const char *name, char out[PATH_MAX])
 {
     int size = snprintf(out, PATH_MAX, "%s/%s", dir, name);
     ASSERT(size > 0 && size < PATH_MAX);
 }
 
-/* What fits, with a zero at its end; false: it can't be read. */
+/* The beginning of a file, followed by a zero; false: it can't be read. */
 static bool read_start(const char *path, char *out, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -83,7 +81,7 @@ static bool read_start(const char *path, char *out, size_t size)
 
 /* ---- processes ---- */
 
-/* False: it has ended, or can't be seen. */
+/* False: it has ended, or /proc does not show it. */
 static bool process_start(pid_t pid, uint64_t *out)
 {
     char path[64];
@@ -91,7 +89,7 @@ static bool process_start(pid_t pid, uint64_t *out)
     int64_t start = 0;
     (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid); /* Fits. */
     if (!read_start(path, text, sizeof text)) return false;
-    /* The second field is the program's name, with whatever it likes in it. */
+    /* The second field is the program's name, which may contain spaces and parentheses. */
     const char *at = strrchr(text, ')');
     for (int field = 2; at != NULL && field < START_FIELD; field++) {
         at = strchr(at + 1, ' ');
@@ -103,10 +101,10 @@ static bool process_start(pid_t pid, uint64_t *out)
     return true;
 }
 
-/* Of this process; what can't be learnt stays empty, and is then not like anybody's. */
-static struct owner owner_self(void)
+/* Of this process. A field that can't be read stays empty, and then equals no other process's. */
+static struct lock_owner owner_self(void)
 {
-    struct owner self = {.pid = getpid()};
+    struct lock_owner self = {.pid = getpid()};
     struct stat pids;
     if (!process_start(self.pid, &self.start)) self.start = 0;
     if (stat("/proc/self/ns/pid", &pids) == 0) self.pids = pids.st_ino;
@@ -116,8 +114,8 @@ static struct owner owner_self(void)
     return self;
 }
 
-/* "PID START NAMESPACE BOOT\n"; false: it is not that, or is just being written. */
-static bool owner_read(const char *path, struct owner *out)
+/* "PID START NAMESPACE BOOT\n"; false: it is damaged, or just being written. */
+static bool owner_read(const char *path, struct lock_owner *out)
 {
     char text[OWNER_SIZE];
     int64_t numbers[3];
@@ -132,16 +130,16 @@ static bool owner_read(const char *path, struct owner *out)
     size_t size = strcspn(at, "\n");
     if (at[size] != '\n' || at[size + 1] != '\0' || size >= BOOT_SIZE) return false;
     if (numbers[0] == 0 || numbers[0] > INT_MAX) return false;
-    *out = (struct owner){
+    *out = (struct lock_owner){
         .pid = (pid_t)numbers[0], .start = (uint64_t)numbers[1], .pids = (uint64_t)numbers[2]};
     memcpy(out->boot, at, size);
     return true;
 }
 
-/* Whether the process of that number is the one that is meant. */
-static bool owner_is_here(const struct owner *owner)
+/* Whether the process with that pid is the owner. */
+static bool owner_is_here(const struct lock_owner *owner)
 {
-    struct owner self = owner_self();
+    struct lock_owner self = owner_self();
     uint64_t start;
     if (owner->start == 0 || !process_start(owner->pid, &start)) return false;
     return start == owner->start && owner->pids == self.pids && strcmp(owner->boot, self.boot) == 0;
@@ -152,7 +150,7 @@ static bool owner_is_here(const struct owner *owner)
 static status write_owner(int fd, const char *path, struct error *err)
 {
     char text[OWNER_SIZE];
-    struct owner self = owner_self();
+    struct lock_owner self = owner_self();
     int size = snprintf(text, sizeof text, "%ld %" PRIu64 " %" PRIu64 " %s\n", (long)self.pid,
                         self.start, self.pids, self.boot); /* Fits. */
     if (ftruncate(fd, 0) != 0) return lock_fail(err, path);
@@ -164,19 +162,19 @@ static status write_pid(const char *dir, struct error *err)
     char path[PATH_MAX];
     char text[PID_TEXT_SIZE];
     path_in(dir, "pid", path);
-    (void)unlink(path); /* Until ours is there, no other one is. */
+    (void)unlink(path); /* A stale one is worse than none. */
     (void)snprintf(text, sizeof text, "%ld\n", (long)getpid()); /* Fits. */
     return output_file_replace(path, OUTPUT_PUBLIC, text_of(text), err);
 }
 
-static enum folder_state look(const char *dir, struct owner *out)
+static enum folder_state look(const char *dir, struct lock_owner *out)
 {
-    if (strlen(dir) + sizeof "/lock" > PATH_MAX) return FOLDER_FREE; /* Nobody can have it. */
+    if (strlen(dir) + sizeof "/lock" > PATH_MAX) return FOLDER_FREE; /* It can't exist. */
     char path[PATH_MAX];
     path_in(dir, "lock", path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return errno == ENOENT || errno == ENOTDIR ? FOLDER_FREE : FOLDER_UNKNOWN;
-    /* Shared, so that several may ask; whoever opens meanwhile waits a moment for us. */
+    /* Shared, so that several may check; folder_lock_open waits for that moment. */
     int problem = flock(fd, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
     (void)close(fd);
     if (problem == 0) return FOLDER_FREE;
@@ -197,7 +195,7 @@ static status take_lock(int fd, const char *dir, uint32_t wait_ms, struct error 
             }
             return error_set(err, STATUS_IO, "%.1000s is in use by process %ld", dir, (long)pid);
         }
-        (void)poll(NULL, 0, NAP_MS); /* Locks can't be waited for with a deadline. */
+        (void)poll(NULL, 0, NAP_MS); /* flock has no timeout. */
     }
     return STATUS_OK;
 }
@@ -236,15 +234,15 @@ void folder_lock_close(struct folder_lock *lock)
     if (lock == NULL) return;
     char path[PATH_MAX];
     path_in(lock->dir, "pid", path);
-    (void)unlink(path);            /* Whatever stays is not believed: */
-    (void)!ftruncate(lock->fd, 0); /* but then it has to be looked at. */
+    (void)unlink(path); /* Leftovers do no harm, since owner_is_here refuses them. */
+    (void)!ftruncate(lock->fd, 0);
     (void)close(lock->fd);
     memory_free(NULL, lock, sizeof *lock);
 }
 
 enum folder_state folder_lock_look(const char *dir, pid_t *out_pid)
 {
-    struct owner owner;
+    struct lock_owner owner;
     enum folder_state state = look(dir, &owner);
     if (state == FOLDER_HELD) *out_pid = owner.pid;
     return state;
@@ -255,9 +253,9 @@ bool folder_lock_holder(const char *dir, pid_t *out_pid)
     return folder_lock_look(dir, out_pid) == FOLDER_HELD;
 }
 
-/* 0, or errno. Without pidfds, which Linux has since 5.3, a moment is left in which the number may
- * be given to another. */
-static int signal_owner(const struct owner *owner, int number)
+/* 0, or errno. Before Linux 5.3, which has no pidfds, the pid may be reused just before the signal.
+ */
+static int signal_owner(const struct lock_owner *owner, int number)
 {
     int fd = (int)syscall(SYS_pidfd_open, owner->pid, 0);
     if (fd < 0 && errno != ENOSYS && errno != EPERM) return errno;
@@ -274,16 +272,17 @@ static int signal_owner(const struct owner *owner, int number)
 
 status folder_lock_signal(const char *dir, int number, enum folder_state *out, struct error *err)
 {
-    struct owner owner;
+    struct lock_owner owner;
     enum folder_state state = look(dir, &owner);
-    /* Whoever has taken it just now says in a moment who it is; whoever ends just now is gone. */
+    /* A process that has just locked the folder identifies itself in a moment; one that is ending
+     * releases it. */
     for (int i = 0; i < LOOKS && state == FOLDER_UNKNOWN; i++) {
         (void)poll(NULL, 0, NAP_MS);
         state = look(dir, &owner);
     }
     if (state == FOLDER_UNKNOWN) {
         return error_set(err, STATUS_IO,
-                         "%.1000s is in use by a process that is not known on this host", dir);
+                         "%.1000s is in use by a process that this host does not know", dir);
     }
     if (state == FOLDER_HELD) {
         int problem = signal_owner(&owner, number);

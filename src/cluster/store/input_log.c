@@ -1,15 +1,13 @@
-/* input_log.c - records are checked one by one as they are read, and the first that is not what was
- * written ends its log: whatever follows could only be believed by guessing where it starts.
+/* input_log.c - records are checked one by one as they are read, and the first damaged one ends its
+ * log: behind it, only a guess could tell where the next record starts.
  *
- * Each log's size is known from the replay on, and records are written at that position, as their
- * checksums are made for it. Jobs are few (a node's limit is some tens), so they are found by
- * looking through an array.
+ * The replay finds the size of each log. Records are written at that position, which their
+ * checksums cover. Jobs are few (a node's limit is some tens), so a linear search finds them.
  */
 #include "cluster/store/input_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +19,7 @@
 #include "engine/base/assert.h"
 #include "engine/base/memory.h"
 #include "engine/file/file.h"
+#include "engine/file/file_tree.h"
 #include "cluster/store/input_log_record.h"
 
 enum {
@@ -28,7 +27,6 @@ enum {
     PATH_SIZE = PATH_MAX,
     RECORD_LIMIT = 1 << 30,
     DESCRIPTOR_LIMIT = 32,
-    TREE_DESCRIPTORS = 8, /* For removing a folder. */
     FIRST_CAPACITY = 16
 };
 
@@ -36,8 +34,8 @@ struct log_slot {
     char job[NAME_MAX_BYTES + 1];
     int fd;        /* -1: not open now. */
     uint64_t size; /* Of whole, undamaged records. */
-    uint64_t used; /* When it was written last, in appends. */
-    bool broken;   /* Holds the rest of a failed write that could not be cut off. */
+    uint64_t used; /* Number of the last append, for LRU. */
+    bool broken;   /* Has the rest of a failed write that could not be cut off. */
 };
 
 struct input_log {
@@ -59,7 +57,7 @@ static status log_fail(struct error *err, const char *verb, const char *path)
                      strerror_r(number, reason, sizeof reason));
 }
 
-/* Ids become names of folders, so none may lead elsewhere. */
+/* Ids become names of folders, so none may be a path. */
 static bool job_name_valid(const char *name)
 {
     size_t size = strlen(name);
@@ -69,7 +67,7 @@ static bool job_name_valid(const char *name)
            size;
 }
 
-/* "DIR/jobs/JOB", and `suffix` after it; input_log_open has seen to it that it fits. */
+/* "DIR/jobs/JOB" and the suffix; input_log_open has checked that it fits. */
 static void job_path(const struct input_log *files, const char *job, const char *suffix,
                      char out[PATH_SIZE])
 {
@@ -107,7 +105,7 @@ static struct log_slot *slot_add(struct input_log *files, const char *job)
 static void slot_close(struct input_log *files, struct log_slot *slot)
 {
     if (slot->fd < 0) return;
-    (void)close(slot->fd); /* What a write told was all there is to know: nothing is buffered. */
+    (void)close(slot->fd); /* Writes have reported all errors: nothing is buffered. */
     slot->fd = -1;
     files->open_count--;
 }
@@ -141,7 +139,7 @@ static status slot_open(struct input_log *files, struct log_slot *slot, struct e
         TRY(file_make_folder(path, &made, err));
     }
     job_path(files, slot->job, "/log", path);
-    /* A log that has records is there, or somebody took it away: then it must not begin anew. */
+    /* A log with records must exist: one that was removed meanwhile must not begin anew. */
     int flags = O_WRONLY | O_CLOEXEC | (slot->size == 0 ? O_CREAT | O_TRUNC : 0);
     int fd;
     do {
@@ -191,14 +189,14 @@ void input_log_close(struct input_log *files)
 /* ---- reading ---- */
 
 struct log_reader {
-    struct file_part part; /* Where the next record's payload or header is. */
+    struct file_part part; /* Of the next record's payload or header. */
     uint64_t position;     /* Of the next record. */
     uint64_t size;         /* Of the file. */
     uint32_t record_limit;
     unsigned char header[INPUT_LOG_HEADER_SIZE]; /* Of the next record, if there is that much. */
 };
 
-/* STATUS_CORRUPT: the log can be believed up to here only; the error says why. */
+/* STATUS_CORRUPT: the log is valid only up to here; the error says why. */
 static status read_bytes(struct log_reader *reader, uint64_t offset, void *out, size_t size,
                          struct error *err)
 {
@@ -218,7 +216,7 @@ static status read_record(struct log_reader *reader, struct buf *out, struct err
         return error_set(err, STATUS_CORRUPT, "it ends within a record");
     }
     if (!input_log_header_parse(reader->header, &header)) {
-        return error_set(err, STATUS_CORRUPT, "what follows is not a record");
+        return error_set(err, STATUS_CORRUPT, "the next bytes are no record");
     }
     uint64_t whole_size = input_log_record_size(header.size);
     if (header.size > reader->record_limit || whole_size > left) {
@@ -252,8 +250,7 @@ static void give_notice(struct replay_run *run, struct input_log_notice notice)
     if (run->replay->notice != NULL) run->replay->notice(run->replay, &notice);
 }
 
-/* What the reader got to is in its position; `out_damage` gets the reason if that is not the end.
- */
+/* Reads up to reader->position; `out_damage` is the reason if that is not the end of the file. */
 static status replay_records(struct replay_run *run, struct log_reader *reader, const char *job,
                              struct error *out_damage, struct error *err)
 {
@@ -285,8 +282,6 @@ static status replay_records(struct replay_run *run, struct log_reader *reader, 
     return STATUS_OK;
 }
 
-static status remove_tree(const char *path, struct error *err);
-
 static status cut_log(struct replay_run *run, const char *path, const char *job, uint64_t kept,
                       uint64_t lost, const char *reason, struct error *err)
 {
@@ -300,7 +295,7 @@ static status cut_log(struct replay_run *run, const char *path, const char *job,
     if (kept == 0) {
         char folder[PATH_SIZE];
         job_path(run->files, job, "", folder);
-        TRY(remove_tree(folder, err));
+        TRY(file_tree_remove(folder, err));
         run->report.removed_count++;
     } else {
         if (truncate(path, (off_t)kept) != 0) return log_fail(err, "cut", path);
@@ -393,7 +388,7 @@ status input_log_replay(struct input_log *files, struct log_replay *replay,
 
 /* ---- writing ---- */
 
-/* All parts at the position, or false and errno. They are used up. */
+/* All parts at the position, or false and errno. Changes the parts. */
 static bool write_parts(int fd, struct iovec *parts, int count, uint64_t position)
 {
     while (count > 0) {
@@ -475,7 +470,7 @@ uint64_t input_log_size(const struct input_log *files, const char *job)
     return slot == NULL ? 0 : slot->size;
 }
 
-/* The folder changes when the log is made in it, and not again. */
+/* The folder's time changes only when the log is created in it. */
 int64_t input_log_begun_ms(const struct input_log *files, const char *job)
 {
     char path[PATH_SIZE];
@@ -488,19 +483,6 @@ int64_t input_log_begun_ms(const struct input_log *files, const char *job)
 
 /* ---- removing ---- */
 
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *place)
-{
-    (void)info, (void)kind, (void)place;
-    return remove(path) != 0 && errno != ENOENT ? -1 : 0;
-}
-
-/* Links are removed, not followed. */
-static status remove_tree(const char *path, struct error *err)
-{
-    if (nftw(path, remove_one, TREE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) == 0) return STATUS_OK;
-    return errno == ENOENT ? STATUS_OK : log_fail(err, "remove", path);
-}
-
 status input_log_remove(struct input_log *files, const char *job, struct error *err)
 {
     if (!job_name_valid(job)) {
@@ -510,5 +492,5 @@ status input_log_remove(struct input_log *files, const char *job, struct error *
     if (slot != NULL) slot_remove(files, slot);
     char path[PATH_SIZE];
     job_path(files, job, "", path);
-    return remove_tree(path, err);
+    return file_tree_remove(path, err);
 }

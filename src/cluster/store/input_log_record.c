@@ -1,5 +1,5 @@
-/* input_log_record.c - see input_log_record.h. Every byte of a record is checked, padding included,
- * so that there is exactly one way to write a payload down.
+/* input_log_record.c - every byte of a record is checked, padding included, so that a payload has
+ * exactly one valid encoding.
  */
 #include "cluster/store/input_log_record.h"
 

@@ -1,12 +1,12 @@
-/* input_log_record.h - how one record of an input log lies in its file, and whether bytes are one.
+/* input_log_record.h - the layout of one record of an input log, and its validation.
  *
  *     u32 mark, u32 size of the payload, u64 checksum, payload, zeros up to a multiple of 8
  *
  * Numbers are little-endian. The checksum covers payload, size and position in the file, so that a
- * record that stands elsewhere than it was written is as wrong as one with a wrong bit. No payload
- * is empty. Records start at multiples of 8, so payloads do too.
+ * record at another position is as invalid as one with a wrong bit. No payload is empty. Records
+ * start at multiples of 8, so payloads do too.
  *
- * No I/O here: what reads files (log_file.h) and what invents bytes (the fuzzer) ask the same.
+ * No I/O here: input_log.c and the fuzzer use the same code.
  */
 #ifndef CLUSTER_STORE_INPUT_LOG_RECORD_H
 #define CLUSTER_STORE_INPUT_LOG_RECORD_H
@@ -29,13 +29,13 @@ static inline uint64_t input_log_record_size(uint32_t payload_size)
            (((uint64_t)payload_size + LOG_ALIGN - 1) & ~(uint64_t)(LOG_ALIGN - 1));
 }
 
-/* Writes the header of a payload that will stand at `position`. */
+/* Writes the header of a record at `position`. */
 void input_log_header_write(const void *payload, uint32_t size, uint64_t position,
                             unsigned char out[INPUT_LOG_HEADER_SIZE]);
 /* False: these bytes are no header. */
 bool input_log_header_parse(const unsigned char bytes[INPUT_LOG_HEADER_SIZE],
                             struct input_log_header *out);
-/* Whether the payload with its padding, which follow the header, are what was written. */
+/* Whether payload and padding, which follow the header, match its checksum. */
 bool log_payload_check(struct input_log_header header, const unsigned char *payload,
                        uint64_t position);
 

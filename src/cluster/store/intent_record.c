@@ -1,9 +1,9 @@
 /* intent_record.c - an array of slots in a mapped file.
  *
- * A slot is two words: the item, and how many starts found it together with a checksum of both. The
- * process may be killed between any two stores, so each step is one store of one word: a slot is
- * taken by storing the count first and then the item, and freed by storing a 0 as item. A slot
- * whose item is 0 is free whatever the other word holds, so a file of zeros is valid and empty.
+ * A slot is two words: the item, and the number of starts that found it with a checksum of both.
+ * The process may be killed between any two stores, so each step is one atomic store: a slot is
+ * taken by storing the count and then the item, and freed by storing 0 as the item. A slot whose
+ * item is 0 is free, whatever its count, so a file of zeros is valid and empty.
  */
 #include "cluster/store/intent_record.h"
 
@@ -25,17 +25,17 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are mapped as t
 
 struct intent_slot {
     atomic_uint_least64_t item;  /* 0: free. */
-    atomic_uint_least64_t count; /* Starts and IN_HAND in the lower half, checksum in the upper. */
+    atomic_uint_least64_t count; /* Starts and IN_FLIGHT in the low half, checksum in the high. */
 };
 
-/* Only what was in flight when the process ended is suspected once more: an item that somebody else
- * has dealt with meanwhile must not come under suspicion because the process ended for other
- * reasons. */
+/* Only an item that was in flight when the process ended counts one start more: an item that
+ * another worker has done meanwhile must not be suspected when the process ends for other reasons.
+ */
 #define IN_FLIGHT ((uint32_t)1 << 31)
-_Static_assert(sizeof(struct intent_slot) == 16, "this is how it lies in the file");
+_Static_assert(sizeof(struct intent_slot) == 16, "the layout of the file");
 
 struct intent_record {
-    struct intent_slot *slots; /* NOTE_SLOTS of them, mapped. */
+    struct intent_slot *slots; /* INTENT_SLOTS of them, mapped. */
     uint32_t holders[INTENT_SLOTS];
     pthread_mutex_t lock;
 };
@@ -81,12 +81,12 @@ static void slots_start(struct intent_slot *slots, struct intent_start *out)
         uint32_t starts = count & ~IN_FLIGHT;
         if ((count & IN_FLIGHT) != 0 && starts < IN_FLIGHT - 1) starts++;
         atomic_store(&slots[i].count, count_word(item, starts));
-        out->found[out->found_count++] = (struct note_found){item, starts};
+        out->found[out->found_count++] = (struct intent_found){item, starts};
     }
 }
 
-/* Gives the file its size and disk space: a store into a page that the disk has no room for would
- * kill the process. */
+/* Gives the file its size and allocates its blocks: a store to a page without a block on a full
+ * disk would raise SIGBUS. */
 static status prepare_file(int fd, const char *path, bool *out_damaged, struct error *err)
 {
     struct stat info;
@@ -134,7 +134,7 @@ status intent_record_open(const char *dir, struct intent_record **out,
         return result;
     }
     int failed = pthread_mutex_init(&intents->lock, NULL);
-    ASSERT(failed == 0); /* Without attributes there is nothing that could be refused. */
+    ASSERT(failed == 0); /* A plain mutex allocates nothing. */
     if (!slots_valid(intents->slots)) {
         slots_clear(intents->slots);
         start.damaged = true;
@@ -148,8 +148,8 @@ status intent_record_open(const char *dir, struct intent_record **out,
 void intent_record_close(struct intent_record *intents)
 {
     if (intents == NULL) return;
-    (void)munmap(intents->slots, FILE_SIZE);     /* It is one: cannot fail. */
-    (void)pthread_mutex_destroy(&intents->lock); /* Nobody holds it: cannot fail. */
+    (void)munmap(intents->slots, FILE_SIZE);     /* A valid mapping: cannot fail. */
+    (void)pthread_mutex_destroy(&intents->lock); /* No thread holds it: cannot fail. */
     memory_free(NULL, intents, sizeof *intents);
 }
 
@@ -162,7 +162,7 @@ static uint32_t slot_find(const struct intent_record *intents, uint64_t item)
     return i;
 }
 
-/* The slot that misses least if it is overwritten: a free one, or one not in flight. */
+/* The slot to take: a free one, or else the one of the fewest starts that is not in flight. */
 static uint32_t slot_for_new(const struct intent_record *intents)
 {
     uint32_t best = INTENT_SLOTS;
@@ -182,7 +182,7 @@ static uint32_t slot_for_new(const struct intent_record *intents)
 bool intent_record_hold(struct intent_record *intents, uint64_t item)
 {
     ASSERT(item != 0);
-    (void)pthread_mutex_lock(&intents->lock); /* A plain mutex of ours: cannot fail. */
+    (void)pthread_mutex_lock(&intents->lock); /* A plain mutex: cannot fail. */
     uint32_t at = slot_find(intents, item);
     if (at == INTENT_SLOTS) {
         at = slot_for_new(intents);
@@ -200,8 +200,8 @@ bool intent_record_hold(struct intent_record *intents, uint64_t item)
     return at < INTENT_SLOTS;
 }
 
-/* Up to `count` of its holders are gone. */
-static void note_drop(struct intent_record *intents, uint64_t item, uint32_t count)
+/* Removes up to `count` of its holders. */
+static void slot_drop(struct intent_record *intents, uint64_t item, uint32_t count)
 {
     ASSERT(item != 0);
     (void)pthread_mutex_lock(&intents->lock); /* See above. */
@@ -215,10 +215,10 @@ static void note_drop(struct intent_record *intents, uint64_t item, uint32_t cou
 
 void intent_record_release(struct intent_record *intents, uint64_t item)
 {
-    note_drop(intents, item, 1);
+    slot_drop(intents, item, 1);
 }
 
 void intent_record_forget(struct intent_record *intents, uint64_t item)
 {
-    note_drop(intents, item, UINT32_MAX);
+    slot_drop(intents, item, UINT32_MAX);
 }

@@ -1,5 +1,5 @@
-/* locked_file.c - the first bytes are written under another name, and the file gets its own by a
- * link: so of two that want the same name one is told.
+/* locked_file.c - the first bytes are written under another name, which link(2) then makes the
+ * file's: of two processes that create the same file, one gets EEXIST.
  */
 #include "cluster/store/locked_file.h"
 
@@ -19,7 +19,7 @@ static status fail_system(const char *path, struct error *err)
     return error_set(err, STATUS_IO, "%s: %s", path, strerror_r(number, reason, sizeof reason));
 }
 
-/* PATH's folder, then a hidden name that no other process takes. */
+/* In PATH's folder, a hidden name that no other process takes. */
 static bool temporary_name(const char *path, char *out, size_t size)
 {
     const char *slash = strrchr(path, '/');
@@ -51,7 +51,7 @@ status locked_file_create(const char *path, struct text first_bytes, int *out_fd
     int fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0) return fail_system(temporary, err);
     status result = fill(fd, temporary, path, first_bytes, out_found, err);
-    (void)unlink(temporary); /* A name that stays harms nobody. */
+    (void)unlink(temporary); /* A name that stays does no harm. */
     if (result != STATUS_OK || *out_found != LOCKED_FILE_OURS) {
         file_close(fd);
     } else {

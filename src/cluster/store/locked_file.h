@@ -1,7 +1,7 @@
-/* locked_file.h - a file of one user, written by one process at a time.
+/* locked_file.h - a private file that one process at a time writes.
  *
- * It is locked while it is open, however the process ends, and appears under its name with its
- * first bytes or not at all. Only its user may read it.
+ * It is locked (flock) while it is open, until the process ends, and appears under its name with
+ * its first bytes or not at all. Only its user may read it.
  *
  * Threads: any, each with its own file. Failure: STATUS_IO names the path.
  */
@@ -14,7 +14,7 @@
 #include "engine/base/text.h"
 
 enum locked_file_found {
-    LOCKED_FILE_OURS,    /* It is open, and ours. */
+    LOCKED_FILE_OURS,    /* It is open and locked. */
     LOCKED_FILE_EXISTS,  /* Creating: there is one of that name. */
     LOCKED_FILE_MISSING, /* Opening: there is none. */
     LOCKED_FILE_BUSY     /* Opening: another process has it. */
@@ -25,7 +25,7 @@ MUST_USE status locked_file_create(const char *path, struct text first_bytes, in
                                    enum locked_file_found *out_found, struct error *err);
 MUST_USE status locked_file_open(const char *path, int *out_fd, enum locked_file_found *out_found,
                                  struct error *err);
-/* What stands behind `size` bytes is gone. */
+/* Truncates the file to `size` bytes. */
 MUST_USE status locked_file_cut(int fd, const char *path, uint64_t size, struct error *err);
 /* One that can't be removed stays. */
 void locked_file_remove(const char *path);

@@ -491,7 +491,7 @@ static void files_are_those_of_an_earlier_life_or_not(void **state)
         earlier[i] = right;
         earlier[i].name = TEXT_LITERAL("other.csv");
         assert_int_equal(chunk_source_match(fixture.source, earlier, count, &err), STATUS_INPUT);
-        assert_non_null(strstr(err.text, "where other.csv was"));
+        assert_non_null(strstr(err.text, "instead of other.csv"));
         earlier[i] = right;
     }
     fixture_close(&fixture);

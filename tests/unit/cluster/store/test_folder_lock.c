@@ -148,7 +148,7 @@ static void assert_nobody_is_signalled(const char *dir)
     assert_int_equal(folder_lock_look(dir, &holder), FOLDER_UNKNOWN);
     assert_false(folder_lock_holder(dir, &holder));
     assert_int_equal(folder_lock_signal(dir, SIGKILL, &found, &err), STATUS_IO);
-    assert_non_null(strstr(err.text, "is in use by a process that is not known on this host"));
+    assert_non_null(strstr(err.text, "is in use by a process that this host does not know"));
 }
 
 static void a_holder_that_is_not_known_is_not_taken_for_another(void **state)
