@@ -225,6 +225,7 @@ def _(world):
     user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
     folder = pathlib.Path(tempfile.mkdtemp(prefix="millrace-hidden-"))
     program = shutil.copy(MILLRACE, folder / "millrace")
+    shutil.copy(pathlib.Path(MILLRACE).with_name("millrace-cluster"), folder)
     port = free_ports(1)[0]
     try:
         for name, monitors in (("plain", ""), ("watched", f"[monitors]\nm1 = 127.0.0.1:{port}\n")):
