@@ -137,6 +137,7 @@ static void take_gone(struct gateway *gateway, uint64_t id)
 
 /* ---- the broker ---- */
 
+/* The broker has confirmed a message, or returned it because its queue does not exist. */
 static void take_settled(struct gateway *gateway, const struct bus_event *event)
 {
     struct gateway_request *request = gateway_request_by_token(gateway, event->token);
@@ -247,6 +248,8 @@ static void take_bus(struct gateway *gateway, struct bus_event *event)
 
 /* ---- the end ---- */
 
+/* Confirmations may still arrive; after GATEWAY_STOP_MS the rest is refused: no wait without a
+ * deadline. */
 static void consider_exit(struct gateway *gateway)
 {
     if (!gateway->stopping || gateway->exited) return;
@@ -332,7 +335,8 @@ status gateway_create(const struct gateway_config *config, struct gateway **out,
     struct gateway *gateway = memory_alloc(NULL, sizeof *gateway);
     if (gateway == NULL) return error_memory(err);
     *gateway = (struct gateway){.config = *config, .random = {config->seed}, .next_token = 1};
-    /* Half of all numbers are left for counting. */
+    /* A random start, so that an answer to an earlier incarnation is not taken for one to this.
+     * Half of all numbers are left for counting. */
     gateway->first_number = (random_u64(&gateway->random) >> 1) + 1;
     gateway->next_number = gateway->first_number;
     arena_init(&gateway->scratch, NULL);

@@ -85,6 +85,7 @@ static bool chunk_is_admitted(struct gateway *gateway, struct gateway_request *r
     return true;
 }
 
+/* The body is not copied on its way: the message is written behind the bytes that HTTP received. */
 void gateway_chunk_put(struct gateway *gateway, struct gateway_request *request,
                        const struct api_request *api, struct gateway_job *job)
 {
@@ -123,6 +124,7 @@ void gateway_chunk_confirmed(struct gateway *gateway, struct gateway_request *re
     gateway_request_reply_empty(gateway, request, 204);
 }
 
+/* An END is idempotent; a second one that differs is refused, since the files have changed. */
 void gateway_end_put(struct gateway *gateway, struct gateway_request *request,
                      const struct api_request *api, struct gateway_job *job)
 {

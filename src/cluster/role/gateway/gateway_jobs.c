@@ -9,6 +9,8 @@
 
 /* ---- jobs that have ended ---- */
 
+/* A ring of the last GATEWAY_ENDED_MAX, each valid for client_timeout: enough for a reader that
+ * follows a job, without growing with their number. */
 static struct gateway_ended *find_ended(struct gateway *gateway, struct text id)
 {
     for (uint32_t i = 0; i < GATEWAY_ENDED_MAX; i++) {
@@ -88,6 +90,7 @@ void gateway_job_forget(struct gateway *gateway, struct gateway_job *job)
     job_free(gateway, job);
 }
 
+/* Least recently used, but never one that a request waits for. */
 static bool make_room(struct gateway *gateway)
 {
     if (gateway->job_count < gateway->config.job_limit) return true;
@@ -190,6 +193,7 @@ bool gateway_peer_knows(const struct gateway_job *job, const struct gateway_peer
            peer->manifest == job->layout->hash;
 }
 
+/* Two rounds could have been over since: older knowledge is not relied on. */
 static bool is_lately(const struct gateway *gateway, uint64_t at_ms)
 {
     const struct gateway_config *config = &gateway->config;

@@ -75,6 +75,7 @@ void gateway_progress_tick(struct gateway *gateway, struct gateway_request *requ
     if (round_is_over && wait_is_over(gateway, request)) gateway_progress_reply(gateway, request);
 }
 
+/* Many readers may wait for one job: each of the two views is made and encoded once. */
 void gateway_progress_tell(struct gateway *gateway, struct gateway_job *job)
 {
     struct view_page for_owner = {0};

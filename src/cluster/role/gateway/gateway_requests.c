@@ -235,6 +235,7 @@ void gateway_request_refuse(struct gateway *gateway, struct gateway_request *req
 
 /* ---- copies, tokens ---- */
 
+/* Owner key and token are not kept longer than needed. */
 bool gateway_request_hold(struct gateway *gateway, struct gateway_request *request,
                           const struct api_request *api)
 {

@@ -64,6 +64,8 @@ static void send_sync(struct gateway *gateway, struct gateway_job *job)
     gateway_send_all(gateway, &message, 0);
 }
 
+/* Requests that wait and have no round yet are served by this one: what they ask for may have
+ * changed during an earlier one. */
 static void begin_round(struct gateway *gateway, struct gateway_job *job, bool renew)
 {
     job->round = (struct gateway_round){
@@ -92,6 +94,8 @@ static void begin_round(struct gateway *gateway, struct gateway_job *job, bool r
     send_sync(gateway, job);
 }
 
+/* Owners are served at the job's pace. Seekers and readers start a round at once, since no later
+ * one would serve them better. */
 void gateway_round_consider(struct gateway *gateway, struct gateway_job *job)
 {
     if (!gateway->connected || job->round.active || job->removals > 0) return;
@@ -130,6 +134,8 @@ static bool no_worker_knows(const struct gateway *gateway, const struct gateway_
     return true;
 }
 
+/* A worker that lost its disk comes back into the job; as an order, since it was accepted before.
+ */
 static void send_manifest_again(struct gateway *gateway, struct gateway_job *job)
 {
     struct message message =
@@ -145,6 +151,7 @@ static void send_manifest_again(struct gateway *gateway, struct gateway_job *job
     }
 }
 
+/* Counts for how many rounds each re-request stands; gateway_view.c says why. */
 static void note_rerequests(const struct gateway *gateway, struct gateway_job *job)
 {
     uint32_t scan_count = job->layout->plan->scan_count;

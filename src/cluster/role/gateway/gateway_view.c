@@ -65,6 +65,7 @@ static struct scan_state peer_scan(const struct gateway_peer *peer, uint32_t sca
     return (struct scan_state){.scan = scan};
 }
 
+/* The minimum over the workers concerned. */
 static struct scan_progress scan_progress_of(const struct gateway *gateway,
                                              const struct gateway_job *job, uint32_t scan)
 {
@@ -84,6 +85,8 @@ static struct scan_progress scan_progress_of(const struct gateway *gateway,
     return progress;
 }
 
+/* Flow control: a client may be `window` chunks ahead of the slowest worker concerned, which bounds
+ * queues and retained outputs. */
 static uint64_t limit_of(const struct gateway *gateway, const struct scan_progress *progress)
 {
     uint64_t limit;
@@ -139,6 +142,7 @@ static uint32_t lost_worker(const struct gateway *gateway, const struct gateway_
     return worker_count;
 }
 
+/* One failed worker fails the job; it is done when every worker is. */
 enum job_state gateway_job_state_of(const struct gateway *gateway, const struct gateway_job *job)
 {
     if (job->layout == NULL) return JOB_WAITING;
@@ -155,6 +159,7 @@ enum job_state gateway_job_state_of(const struct gateway *gateway, const struct 
 
 /* ---- the view ---- */
 
+/* All chunks that exist are applied without a gap; before END is known, all that were sent. */
 static bool scan_complete(const struct gateway_job *job, uint32_t scan,
                           const struct scan_progress *progress)
 {

@@ -201,6 +201,7 @@ static void hear(struct monitor_turn *turn, const struct monitor_event *event)
 
 /* ---- time ---- */
 
+/* The election first: whether we lead decides what may be done about targets. */
 static void tick(struct monitor_turn *turn)
 {
     struct monitor *monitor = turn->monitor;
@@ -285,6 +286,7 @@ static status target_init(struct monitor *monitor, uint32_t node, uint32_t *moni
     return STATUS_OK;
 }
 
+/* Settings that the safety of the election rests on: all monitors must have the same. */
 static uint64_t cluster_hash(const struct monitor *monitor, uint32_t monitor_count)
 {
     const struct monitor_config *config = &monitor->config;

@@ -78,6 +78,8 @@ static void target_lose(struct target *target, uint64_t lost_ms)
 
 /* ---- orders ---- */
 
+/* Only a leader orders, and the order names its term and one incarnation: an older leader's order,
+ * or one for a process that is gone, is void. */
 static void order(struct monitor_turn *turn, struct target *target, enum order_kind kind,
                   uint64_t incarnation)
 {
@@ -127,7 +129,8 @@ static void tell_suspicion(struct monitor_turn *turn, struct target *target)
                    target->lost_ms, "");
 }
 
-/* `term` number 0: not as leader. */
+/* Exponential back-off per node: one that dies at each start does not keep the driver busy. `term`
+ * number 0: not as leader. */
 static void drive(struct monitor_turn *turn, struct target *target, enum drive_kind kind,
                   struct term term)
 {
@@ -260,6 +263,8 @@ static bool is_well(const struct monitor_turn *turn, const struct target *target
            target->silent_ms <= turn->monitor->config.failure_timeout_ms && !is_stuck(turn, target);
 }
 
+/* A heartbeat thread of its own shows that the process lives; its progress counter shows that the
+ * main loop turns. Either alone would miss a crash or a hang. */
 static void suspect(struct monitor_turn *turn, struct target *target)
 {
     bool is_silent = target->silent_ms > turn->monitor->config.failure_timeout_ms;
@@ -309,6 +314,7 @@ static void act_as_any(struct monitor_turn *turn, struct target *target)
     drive(turn, target, DRIVE_START, (struct term){0});
 }
 
+/* A node that stays up long enough begins anew with back-off and attempts. */
 static void count_time(struct target *target, uint64_t elapsed_ms)
 {
     target->silent_ms += elapsed_ms;
@@ -381,6 +387,7 @@ void target_stop(struct monitor_turn *turn, struct target *target)
     monitor_record(turn, HAPPENED_STOPPED, target, 0, "");
 }
 
+/* A new leader waits for failure_timeout before it starts a node that it never heard. */
 void target_take_over(struct target *target)
 {
     if (target->state == HEALTH_UNKNOWN) target->silent_ms = 0;

@@ -118,7 +118,8 @@ void tell_operator(struct monitor_turn *turn, struct operator_entry *entry)
 
 /* ---- from other monitors ---- */
 
-/* A stop that the leader does not know of is reported to it. */
+/* A stop that the leader does not know of is reported to it: else a node that was stopped on
+ * purpose would be restarted by the next leader. */
 static bool is_objection(const struct target *target, const struct monitored *monitored)
 {
     if (target->state != HEALTH_STOPPED || monitored->state == HEALTH_STOPPED) return false;
@@ -127,6 +128,7 @@ static bool is_objection(const struct target *target, const struct monitored *mo
     return !is_alive && monitored->incarnation < target->stopped;
 }
 
+/* A stop holds whenever it arrives; a wish to run only if it is the latest word. */
 static void adopt(struct monitor_turn *turn, struct target *target,
                   const struct monitored *monitored, enum replay_guard_answer answer)
 {
