@@ -27,8 +27,6 @@ enum {
     CLUSTER_CLIENTS_MAX = 4
 };
 
-struct sim_call;
-
 /* What is in store for a run; drawn from the seed by the profile. */
 struct cluster_settings {
     uint32_t gateway_count;
@@ -44,7 +42,6 @@ struct cluster_settings {
     uint32_t slow_per_mille;    /* and with this chance */
     uint32_t slow_ms;           /* up to that. */
     uint32_t turn_ms;           /* A node handles an event within this. */
-    uint32_t http_ms;           /* One way. */
     uint32_t http_loss;         /* Per mille: a request or a reply is lost, while faults last. */
     uint32_t torn_per_mille;    /* Logs after a crash. */
     uint32_t client_timeout_ms; /* The lease. */
@@ -83,8 +80,7 @@ struct cluster {
     struct sim_adversary adversary;
     struct sim_echoes echoes;
     struct rules rules;
-    struct sim_call *calls;
-    uint64_t next_call;
+    struct sim_http http;
     uint64_t next_incarnation;
     uint64_t last_fault_ms;
     uint32_t fault_count;
@@ -98,10 +94,6 @@ struct cluster {
     struct sim_report report;
 };
 
-static inline bool cluster_is_faulty(const struct cluster *cluster)
-{
-    return !cluster->faults_are_over;
-}
 bool cluster_is_answered(const struct cluster *cluster);
 
 /* ---- faults.c ---- */

@@ -61,7 +61,7 @@ static void draw_size(struct cluster *cluster)
     settings->put_limit = world_between(world, 1, 6);
     settings->map_ms = world_between(world, 0, 30);
     settings->turn_ms = world_below(world, 3);
-    settings->http_ms = world_between(world, 1, 20);
+    cluster->http.delay_ms = world_between(world, 1, 20);
     settings->client_timeout_ms = LEASE_MS;
     settings->client_start_ms = 3000;
     settings->spread = world_chance(world, 300);
@@ -416,7 +416,7 @@ static void end_faults(struct cluster *cluster)
     for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
         cluster->clients[i].crash_after = 0;
     }
-    cluster->net.hiccup_per_mille = 0;
+    cluster->net.hiccup_per_mille = cluster->http.loss_per_mille = 0;
 }
 
 static void fault_timer(void *context, uint64_t number)
@@ -443,7 +443,7 @@ static void reader_timer(void *context, uint64_t number)
     struct api_request request = {.kind = API_GET_JOB,
                                   .job = text_of(cluster->clients[number].job),
                                   .wait_ms = world_below(world, 3) * 1000};
-    sim_http_request(cluster, SIM_HTTP_OBSERVER,
+    sim_http_request(&cluster->http, SIM_HTTP_OBSERVER,
                      world_below(world, cluster->settings.gateway_count), 0, &request);
     world_after(world, world_between(world, 1, READ_MS), reader_timer, cluster, number);
 }
@@ -476,7 +476,7 @@ static void cancel_timer(void *context, uint64_t number)
     if (!client->has_begun) return;
     world_trace(&cluster->world, "somebody cancels %s", client->job);
     struct api_request request = {.kind = API_DELETE_JOB, .job = text_of(client->job)};
-    sim_http_request(cluster, SIM_HTTP_OBSERVER, gateway, 0, &request);
+    sim_http_request(&cluster->http, SIM_HTTP_OBSERVER, gateway, 0, &request);
 }
 
 void faults_begin(struct cluster *cluster)

@@ -36,6 +36,49 @@ const char *const sim_mutation_names[SIM_MUTATIONS] = {
 };
 #endif
 
+/* ---- what HTTP brings ---- */
+
+static bool deliver_to_gateway(void *context, uint32_t gateway, struct event *event)
+{
+    struct cluster *cluster = context;
+    struct sim_node *node = &cluster->nodes[gateway];
+    bool is_up = node->is_up;
+    sim_node_push(node, event);
+    return is_up;
+}
+
+static void gateway_answered(void *context, const struct sim_call *call)
+{
+    struct cluster *cluster = context;
+    world_trace(&cluster->world, "http: %s answers %.*s %.*s with %u",
+                cluster->nodes[call->gateway].name, TEXT_ARGS(call->line.method),
+                TEXT_ARGS(call->line.target), call->reply.status);
+    rules_reply(cluster, call->sender, &call->request, &call->reply);
+    if (call->sender == SIM_HTTP_ADVERSARY) {
+        sim_adversary_reply(&cluster->adversary, call->request_id, &call->request,
+                            call->reply.status);
+    }
+}
+
+static void check_observer(struct cluster *cluster, const struct sim_call *call)
+{
+    uint32_t code = call->reply.status;
+    bool is_fine = call->failed || code == 200 || code == 204 || code == 404 || code == 503;
+    /* A client that deletes its job and submits another one of the name may be overtaken by it. */
+    if (code == 403 && call->request.has_owner) is_fine = true;
+    if (!is_fine) world_fail(&cluster->world, "an observer was answered with %u", code);
+}
+
+static void call_returned(void *context, struct sim_call *call)
+{
+    struct cluster *cluster = context;
+    if (call->sender == SIM_HTTP_OBSERVER) check_observer(cluster, call);
+    if (call->sender >= CLUSTER_CLIENTS_MAX) return;
+    struct sim_client *client = &cluster->clients[call->sender];
+    if (!call->failed) rules_heard(client, call->request.kind, call->reply.status);
+    sim_client_reply(client, call->request_id, call->failed ? NULL : &call->reply);
+}
+
 /* ---- setting up ---- */
 
 static void start_node_timer(void *context, uint64_t number)
@@ -55,6 +98,7 @@ static void set_up_nodes(struct cluster *cluster)
     const struct cluster_settings *settings = &cluster->settings;
     cluster->node_count = settings->gateway_count + settings->worker_count;
     cluster->net.node_count = cluster->node_count;
+    cluster->http.loss_per_mille = settings->http_loss;
     for (uint32_t i = 0; i < cluster->node_count; i++) {
         sim_node_init(cluster, &cluster->nodes[i], i);
         world_after(&cluster->world, world_below(&cluster->world, 100), start_node_timer, cluster,
@@ -146,7 +190,7 @@ static void observe_timer(void *context, uint64_t number)
                                               API_NODES,   API_HEALTH,  API_METRICS};
         struct api_request request = {.kind = kinds[world_below(world, 6)],
                                       .job = text_of(client->job)};
-        sim_http_request(cluster, SIM_HTTP_OBSERVER,
+        sim_http_request(&cluster->http, SIM_HTTP_OBSERVER,
                          world_below(world, cluster->settings.gateway_count), 0, &request);
     }
     world_after(world, world_between(world, 1, OBSERVE_MS), observe_timer, cluster, number);
@@ -192,7 +236,7 @@ static void tear_down(struct cluster *cluster)
     for (uint32_t i = 0; i < CLUSTER_NODES_MAX; i++) {
         sim_node_done(&cluster->nodes[i]);
     }
-    sim_http_done(cluster);
+    sim_http_done(&cluster->http);
     sim_echo_done(cluster);
     arena_done(&cluster->scratch);
     sim_net_done(&cluster->net);
@@ -208,6 +252,11 @@ status sim_run_seed(const struct scenarios *scenarios, const struct sim_options 
     *cluster = (struct cluster){.options = options, .scenarios = scenarios};
     world_init(&cluster->world, options->seed, options->trace_fd);
     cluster->net.world = &cluster->world;
+    cluster->http = (struct sim_http){.world = &cluster->world,
+                                      .context = cluster,
+                                      .deliver = deliver_to_gateway,
+                                      .answered = gateway_answered,
+                                      .returned = call_returned};
     status result = sim_net_init(&cluster->net, err);
     if (result == STATUS_OK) {
         faults_draw(cluster);

@@ -194,7 +194,8 @@ static void commit(struct sim_adversary *adversary, enum misdeed misdeed, struct
     }
     uint32_t gateway = world_below(world, cluster->settings.gateway_count);
     if (is_made) {
-        sim_http_request(cluster, SIM_HTTP_ADVERSARY, gateway, attempt_pack(attempt), &request);
+        sim_http_request(&cluster->http, SIM_HTTP_ADVERSARY, gateway, attempt_pack(attempt),
+                         &request);
     }
     buf_done(&body);
 }

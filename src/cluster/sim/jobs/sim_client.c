@@ -102,7 +102,7 @@ static void make_request(struct sim_client *client, const struct effect_request 
         world_fail(&cluster->world, "client %u asks gateway %u", client->number, gateway);
         return;
     }
-    sim_http_request(cluster, client->number, gateway, effect->id, &request);
+    sim_http_request(&cluster->http, client->number, gateway, effect->id, &request);
 }
 
 static void keep_journal(struct sim_client *client, const struct buf *journal)
@@ -167,7 +167,7 @@ static void end_process(struct sim_client *client)
     client->incarnation++;
     client_destroy(client->role);
     client->role = NULL;
-    sim_http_client_died(client->cluster, client->number);
+    sim_http_sender_died(&client->cluster->http, client->number);
 }
 
 static void finish(struct sim_client *client, const struct error *outcome)
@@ -321,7 +321,7 @@ static void reuse_name(struct sim_client *client)
                                   .job = text_of(client->job),
                                   .has_owner = true,
                                   .owner_key = text_of(client->owner_key)};
-    sim_http_request(cluster, SIM_HTTP_OBSERVER,
+    sim_http_request(&cluster->http, SIM_HTTP_OBSERVER,
                      world_below(world, cluster->settings.gateway_count), 0, &request);
     uint64_t old_count = client->scenario->chunk_count;
     client->scenario =

@@ -1,119 +1,78 @@
 /* sim_http.c - requests between clients and gateways, each as text on its way.
  *
- * Every request is formatted and parsed again, so that both sides of the HTTP interface are
- * exercised. A request or its reply may be lost, so that the client hears of a failure or of
- * nothing at all; a gateway that is down refuses, one that dies breaks off what it was answering.
+ * Every request is formatted and parsed again, so that both sides of the HTTP interface run. A
+ * request or its reply may be lost, so that the sender hears of a failure or of nothing at all; a
+ * gateway that is down refuses, one that dies breaks off the requests that it was answering.
  */
 #include "cluster/sim/jobs/sim_http.h"
 
-#include <stdio.h>
-#include "cluster/sim/jobs/cluster.h"
+#include <string.h>
 
-enum call_state {
-    CALL_GOING,
-    CALL_THERE, /* The gateway has it. */
-    CALL_BACK
-};
+#include "engine/base/memory.h"
 
-struct sim_call {
-    struct sim_call *next;
-    uint64_t id;
-    uint32_t client; /* Or an observer's, or the unknown sender's. */
-    uint32_t gateway;
-    uint64_t request_id;
-    enum call_state state;
-    bool failed; /* The client hears only that. */
-    bool reply_is_lost;
-    struct arena arena;
-    struct api_line line;
-    struct api_request request;
-    struct api_reply reply;
-};
-
-static struct sim_call *call_find(struct cluster *cluster, uint64_t id)
+static struct sim_call *call_find(const struct sim_http *http, uint64_t id)
 {
-    struct sim_call *call = cluster->calls;
+    struct sim_call *call = http->calls;
     while (call != NULL && call->id != id) {
         call = call->next;
     }
     return call;
 }
 
-static void call_free(struct cluster *cluster, struct sim_call *call)
+static void call_unlink(struct sim_http *http, const struct sim_call *call)
 {
-    struct sim_call **link = &cluster->calls;
+    struct sim_call **link = &http->calls;
     while (*link != call) {
         link = &(*link)->next;
     }
     *link = call->next;
+}
+
+static void call_free(struct sim_call *call)
+{
     buf_done(&call->reply.body);
     arena_done(&call->arena);
     memory_free(NULL, call, sizeof *call);
 }
 
-static uint64_t way(struct cluster *cluster)
+static uint64_t way(struct sim_http *http)
 {
-    return world_between(&cluster->world, 0, cluster->settings.http_ms);
+    return world_between(http->world, 0, http->delay_ms);
 }
 
 /* ---- back ---- */
 
-static void observer_reply(struct cluster *cluster, const struct sim_call *call)
-{
-    uint32_t code = call->reply.status;
-    bool is_fine = call->failed || code == 200 || code == 204 || code == 404 || code == 503;
-    /* Who deletes his job and asks for another one of the name may be overtaken by it. */
-    if (code == 403 && call->request.has_owner) is_fine = true;
-    if (!is_fine) world_fail(&cluster->world, "an observer was answered with %u", code);
-}
-
 static void back_timer(void *context, uint64_t id)
 {
-    struct cluster *cluster = context;
-    struct sim_call *call = call_find(cluster, id);
+    struct sim_http *http = context;
+    struct sim_call *call = call_find(http, id);
     if (call == NULL || call->state != CALL_BACK) return;
-    struct api_reply reply = call->reply;
-    uint32_t client = call->client;
-    uint64_t request_id = call->request_id;
-    enum api_kind kind = call->request.kind;
-    bool failed = call->failed;
-    call->reply.body = (struct buf){0};
-    if (client == SIM_HTTP_OBSERVER) observer_reply(cluster, call);
-    call_free(cluster, call);
-    if (client < CLUSTER_CLIENTS_MAX) {
-        if (!failed) rules_heard(&cluster->clients[client], kind, reply.status);
-        sim_client_reply(&cluster->clients[client], request_id, failed ? NULL : &reply);
-    }
-    buf_done(&reply.body);
+    call_unlink(http, call); /* The receiver may end its process, and all calls of it. */
+    http->returned(http->context, call);
+    call_free(call);
 }
 
-static void go_back(struct cluster *cluster, struct sim_call *call, bool failed)
+static void go_back(struct sim_http *http, struct sim_call *call, bool failed)
 {
     call->state = CALL_BACK;
     call->failed = failed;
-    world_after(&cluster->world, way(cluster), back_timer, cluster, call->id);
+    world_after(http->world, way(http), back_timer, http, call->id);
 }
 
-void sim_http_reply(struct cluster *cluster, uint64_t id, struct api_reply *reply)
+void sim_http_reply(struct sim_http *http, uint64_t id, struct api_reply *reply)
 {
-    struct sim_call *call = call_find(cluster, id);
+    struct sim_call *call = call_find(http, id);
     if (call == NULL || call->state != CALL_THERE) {
-        if (call != NULL) world_fail(&cluster->world, "a request was answered twice");
+        if (call != NULL) world_fail(http->world, "a request was answered twice");
         buf_done(&reply->body);
         return;
     }
     call->reply = *reply;
     reply->body = (struct buf){0};
-    /* As the header has it: whole seconds. */
+    /* The Retry-After header has whole seconds. */
     call->reply.retry_after_ms = (reply->retry_after_ms + 999) / 1000 * 1000;
-    world_trace(&cluster->world, "http: %s answers %.*s %.*s with %u",
-                cluster->nodes[call->gateway].name, TEXT_ARGS(call->line.method),
-                TEXT_ARGS(call->line.target), reply->status);
-    rules_reply(cluster, call->client, &call->request, &call->reply);
-    if (call->client == SIM_HTTP_ADVERSARY) {
-        sim_adversary_reply(&cluster->adversary, call->request_id, &call->request, reply->status);
-    }
-    go_back(cluster, call, call->reply_is_lost);
+    http->answered(http->context, call);
+    go_back(http, call, call->reply_is_lost);
 }
 
 /* ---- there ---- */
@@ -145,40 +104,35 @@ static struct api_http as_server_sees_it(const struct api_line *line)
 
 static void arrive_timer(void *context, uint64_t id)
 {
-    struct cluster *cluster = context;
-    struct sim_call *call = call_find(cluster, id);
+    struct sim_http *http = context;
+    struct sim_call *call = call_find(http, id);
     if (call == NULL || call->state != CALL_GOING) return;
-    struct sim_node *gateway = &cluster->nodes[call->gateway];
-    if (!gateway->is_up) {
-        go_back(cluster, call, true);
-        return;
-    }
-    struct api_http http = as_server_sees_it(&call->line);
+    struct api_http seen = as_server_sees_it(&call->line);
     struct error err;
     uint32_t code = 0;
     call->state = CALL_THERE;
-    if (api_request_parse(&http, &call->arena, &call->request, &code, &err) != STATUS_OK) {
-        if (call->client == SIM_HTTP_ADVERSARY) {
-            go_back(cluster, call, true); /* The server says so; no gateway hears of it. */
+    if (api_request_parse(&seen, &call->arena, &call->request, &code, &err) != STATUS_OK) {
+        if (call->sender == SIM_HTTP_ADVERSARY) {
+            go_back(http, call, true); /* The server refuses it; the role does not see it. */
             return;
         }
-        world_fail(&cluster->world, "%.*s %.*s is not understood: %s", TEXT_ARGS(call->line.method),
+        world_fail(http->world, "%.*s %.*s is not understood: %s", TEXT_ARGS(call->line.method),
                    TEXT_ARGS(call->line.target), err.text);
         return;
     }
     struct event event = {.kind = EVENT_REQUEST, .request = {.id = id}};
-    sim_node_push(gateway, &event);
+    if (!http->deliver(http->context, call->gateway, &event)) go_back(http, call, true);
 }
 
-const struct api_request *sim_http_arrived(struct cluster *cluster, uint64_t id)
+const struct api_request *sim_http_arrived(const struct sim_http *http, uint64_t id)
 {
-    struct sim_call *call = call_find(cluster, id);
+    const struct sim_call *call = call_find(http, id);
     return call != NULL && call->state == CALL_THERE ? &call->request : NULL;
 }
 
 /* ---- going ---- */
 
-/* What the client's own memory holds is gone when it comes to parsing. */
+/* The body is copied: the sender's memory may be gone when the gateway parses it. */
 static bool call_format(struct sim_call *call, const struct api_request *request, struct error *err)
 {
     if (api_request_format(request, &call->arena, &call->line, err) != STATUS_OK) return false;
@@ -193,83 +147,86 @@ static bool call_format(struct sim_call *call, const struct api_request *request
     return true;
 }
 
-/* A request that is lost may be noticed (the connection breaks) or not (nothing comes). */
-static void lose_some(struct cluster *cluster, struct sim_call *call)
+/* The sender notices the loss (the connection breaks) or not (no reply comes). */
+static void lose_some(struct sim_http *http, struct sim_call *call)
 {
-    struct world *world = &cluster->world;
-    bool is_lost = cluster_is_faulty(cluster) && world_chance(world, cluster->settings.http_loss);
-    if (!is_lost) {
-        world_after(world, way(cluster), arrive_timer, cluster, call->id);
+    struct world *world = http->world;
+    if (!world_chance(world, http->loss_per_mille)) {
+        world_after(world, way(http), arrive_timer, http, call->id);
         return;
     }
     switch (world_below(world, 4)) {
-    case 0: /* Nothing comes of it: only the client's the failure timeout ends it. */
+    case 0: /* Only the client's own timeout ends it. */
         break;
     case 1:
-        go_back(cluster, call, true);
+        go_back(http, call, true);
         break;
     default:
         call->reply_is_lost = true;
-        world_after(world, way(cluster), arrive_timer, cluster, call->id);
+        world_after(world, way(http), arrive_timer, http, call->id);
         break;
     }
 }
 
-void sim_http_request(struct cluster *cluster, uint32_t client, uint32_t gateway,
-                      uint64_t request_id, const struct api_request *request)
+void sim_http_request(struct sim_http *http, uint32_t sender, uint32_t gateway, uint64_t request_id,
+                      const struct api_request *request)
 {
     struct error err;
     struct sim_call *call = memory_alloc(NULL, sizeof *call);
     if (call == NULL) {
-        world_fail(&cluster->world, "out of memory");
+        world_fail(http->world, "out of memory");
         return;
     }
-    *call = (struct sim_call){.next = cluster->calls,
-                              .id = ++cluster->next_call,
-                              .client = client,
+    *call = (struct sim_call){.next = http->calls,
+                              .id = ++http->next_call,
+                              .sender = sender,
                               .gateway = gateway,
                               .request_id = request_id};
-    cluster->calls = call;
+    http->calls = call;
     if (!call_format(call, request, &err)) {
-        world_fail(&cluster->world, "a request can't be written: %s", err.text);
+        world_fail(http->world, "a request can't be written: %s", err.text);
         return;
     }
-    lose_some(cluster, call);
+    lose_some(http, call);
 }
 
 /* ---- ends ---- */
 
-void sim_http_gateway_died(struct cluster *cluster, uint32_t gateway)
+void sim_http_gateway_died(struct sim_http *http, uint32_t gateway)
 {
-    for (struct sim_call *call = cluster->calls; call != NULL; call = call->next) {
+    for (struct sim_call *call = http->calls; call != NULL; call = call->next) {
         if (call->gateway != gateway) continue;
         if (call->state == CALL_THERE) {
-            go_back(cluster, call, true);
-        } else if (call->state == CALL_BACK && world_chance(&cluster->world, 500)) {
-            call->failed = true; /* It had not left yet. */
+            go_back(http, call, true);
+        } else if (call->state == CALL_BACK && world_chance(http->world, 500)) {
+            call->failed = true; /* The reply had not left yet. */
         }
     }
 }
 
-void sim_http_client_died(struct cluster *cluster, uint32_t client)
+void sim_http_sender_died(struct sim_http *http, uint32_t sender)
 {
-    struct sim_call *call = cluster->calls;
+    struct sim_call *call = http->calls;
     while (call != NULL) {
         struct sim_call *next = call->next;
-        if (call->client == client) {
+        if (call->sender == sender) {
             if (call->state == CALL_THERE) {
                 struct event event = {.kind = EVENT_GONE, .gone_id = call->id};
-                sim_node_push(&cluster->nodes[call->gateway], &event);
+                (void)http->deliver(http->context, call->gateway,
+                                    &event); /* It is up: it has it. */
             }
-            call_free(cluster, call);
+            call_unlink(http, call);
+            call_free(call);
         }
         call = next;
     }
 }
 
-void sim_http_done(struct cluster *cluster)
+void sim_http_done(struct sim_http *http)
 {
-    while (cluster->calls != NULL) {
-        call_free(cluster, cluster->calls);
+    while (http->calls != NULL) {
+        struct sim_call *call = http->calls;
+        call_unlink(http, call);
+        call_free(call);
     }
 }

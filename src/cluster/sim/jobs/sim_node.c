@@ -245,7 +245,7 @@ static void carry_out(struct sim_node *node, struct effect *effect)
     case EFFECT_REPLY: {
         struct api_reply reply = effect->reply.api;
         effect->reply.api.body = (struct buf){0};
-        sim_http_reply(cluster, effect->reply.request_id, &reply);
+        sim_http_reply(&cluster->http, effect->reply.request_id, &reply);
         break;
     }
     case EFFECT_SAY:
@@ -300,7 +300,7 @@ static void step(struct sim_node *node, struct event *event)
     event->now_ms = cluster->world.now_ms;
     struct api_request request;
     if (event->kind == EVENT_REQUEST) {
-        const struct api_request *arrived = sim_http_arrived(cluster, event->request.id);
+        const struct api_request *arrived = sim_http_arrived(&cluster->http, event->request.id);
         if (arrived == NULL) return;
         request = *arrived;
         buf_put_text(&event->request.body, request.body);
@@ -512,7 +512,7 @@ static void end_process(struct sim_node *node)
     node->worker = NULL;
     node->mapper = NULL;
     node->paused_until_ms = 0;
-    if (node->kind == SIM_GATEWAY) sim_http_gateway_died(node->cluster, node->number);
+    if (node->kind == SIM_GATEWAY) sim_http_gateway_died(&node->cluster->http, node->number);
 }
 
 void sim_node_crash(struct sim_node *node, enum sim_crash how, uint64_t down_ms)
