@@ -37,7 +37,7 @@ static void mend_network(struct monitors_cluster *cluster)
         cluster->driver_is_broken[i] = false;
         monitors_process_resume(&cluster->processes[i]);
     }
-    net->holds_orders = false;
+    cluster->adversary.holds_orders = false;
     net->lose_per_mille = net->late_per_mille = 0;
 }
 

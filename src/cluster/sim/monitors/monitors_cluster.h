@@ -6,6 +6,7 @@
 #ifndef CLUSTER_SIM_MONITORS_MONITORS_CLUSTER_H
 #define CLUSTER_SIM_MONITORS_MONITORS_CLUSTER_H
 
+#include "cluster/sim/monitors/monitors_adversary.h"
 #include "cluster/sim/monitors/monitors_checker.h"
 #include "cluster/sim/monitors/monitors_net.h"
 #include "cluster/sim/monitors/monitors_process.h"
@@ -69,7 +70,9 @@ struct monitors_cluster {
     const struct monitors_options *options;
     struct world world;
     struct monitors_settings settings;
+    struct datagram_key key; /* Of all processes; the adversary does not have it. */
     struct monitors_net net;
+    struct monitors_adversary adversary;
     struct monitor_node nodes[MONITORS_PROCESSES_MAX]; /* As the monitors know them. */
     struct monitors_process processes[MONITORS_PROCESSES_MAX];
     uint32_t process_count;
@@ -124,7 +127,8 @@ bool monitors_drives_are_done(const struct monitors_cluster *cluster);
 
 /* monitors_operator.c */
 void monitors_operator_ask(struct monitors_operator *operator_, const struct ask *ask);
-void monitors_operator_hear(struct monitors_operator *operator_, const struct datagram *datagram);
+/* A receiver of the network; the context is the cluster. */
+void monitors_operator_receive(void *context, uint32_t packet);
 
 /* monitors_faults.c */
 void monitors_draw(struct monitors_cluster *cluster);

@@ -253,8 +253,8 @@ static void replay_some(struct monitors_cluster *cluster)
 {
     struct world *world = &cluster->world;
     uint32_t count = world_between(world, 1, 12);
-    for (uint32_t i = 0; i < count && cluster->net.record_count > 0; i++) {
-        monitors_replay(cluster, world_below(world, cluster->net.record_count));
+    for (uint32_t i = 0; i < count && cluster->adversary.record_count > 0; i++) {
+        monitors_replay(cluster, world_below(world, cluster->adversary.record_count));
     }
 }
 

@@ -64,7 +64,7 @@ static void note_view(struct monitors_operator *operator_, uint32_t monitor,
     }
 }
 
-void monitors_operator_hear(struct monitors_operator *operator_, const struct datagram *datagram)
+static void hear(struct monitors_operator *operator_, const struct datagram *datagram)
 {
     struct monitors_cluster *cluster = operator_->cluster;
     uint32_t monitor = 0;
@@ -79,4 +79,17 @@ void monitors_operator_hear(struct monitors_operator *operator_, const struct da
                                 &datagram->challenge)) {
         send_ask(operator_, monitor);
     }
+}
+
+void monitors_operator_receive(void *context, uint32_t index)
+{
+    struct monitors_cluster *cluster = context;
+    const struct monitors_packet *packet = &cluster->net.packets[index];
+    uint32_t number = packet->to.bytes[1];
+    struct text bytes = {(const char *)packet->bytes, packet->size_bytes};
+    struct datagram datagram;
+    struct error err;
+    bool is_ours = datagram_decode(bytes, &cluster->key, &datagram, &err) == STATUS_OK;
+    monitors_packet_free(&cluster->net, index);
+    if (is_ours) hear(&cluster->operators[number], &datagram);
 }

@@ -9,6 +9,7 @@
 #include "cluster/sim/monitors/monitors_cluster.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/base/assert.h"
 
@@ -57,8 +58,8 @@ static uint64_t wall_now(const struct monitors_process *process)
 
 /* ---- what it says ---- */
 
-static struct monitor_address own_address(const struct monitors_process *process,
-                                          enum monitors_door door)
+struct monitor_address monitors_process_address(const struct monitors_process *process,
+                                                enum monitors_door door)
 {
     return monitors_address(door, process->index, door == MONITORS_DOOR_HEART ? process->port : 0);
 }
@@ -76,8 +77,9 @@ static void heartbeat_to(struct monitors_process *process, uint32_t monitor)
     };
     struct datagram datagram;
     heartbeat_sender_make(&process->heartbeat_sender, monitor, &heartbeat, &datagram);
-    monitors_send(cluster, process, own_address(process, MONITORS_DOOR_HEART),
-                  own_address(monitors_monitor(cluster, monitor), MONITORS_DOOR_MAIN), &datagram);
+    monitors_send(cluster, process, monitors_process_address(process, MONITORS_DOOR_HEART),
+                  monitors_process_address(monitors_monitor(cluster, monitor), MONITORS_DOOR_MAIN),
+                  &datagram);
 }
 
 static void carry_out(struct monitors_process *process)
@@ -90,12 +92,13 @@ static void carry_out(struct monitors_process *process)
         monitors_check_effect(process, effect);
         switch (effect->kind) {
         case MONITOR_SEND_TO_MONITOR:
-            monitors_send(cluster, process, own_address(process, MONITORS_DOOR_MAIN),
-                          own_address(&cluster->processes[effect->node], MONITORS_DOOR_MAIN),
-                          &effect->datagram);
+            monitors_send(
+                cluster, process, monitors_process_address(process, MONITORS_DOOR_MAIN),
+                monitors_process_address(&cluster->processes[effect->node], MONITORS_DOOR_MAIN),
+                &effect->datagram);
             break;
         case MONITOR_SEND:
-            monitors_send(cluster, process, own_address(process, MONITORS_DOOR_MAIN),
+            monitors_send(cluster, process, monitors_process_address(process, MONITORS_DOOR_MAIN),
                           effect->address, &effect->datagram);
             break;
         case MONITOR_DRIVE:
@@ -202,8 +205,10 @@ static void hear_as_node(struct monitors_process *process, const struct monitors
         heartbeat_to(process, monitor);
         break;
     case HEARTBEAT_SENDER_CHALLENGE:
-        monitors_send(cluster, process, own_address(process, MONITORS_DOOR_HEART),
-                      own_address(monitors_monitor(cluster, monitor), MONITORS_DOOR_MAIN), &reply);
+        monitors_send(
+            cluster, process, monitors_process_address(process, MONITORS_DOOR_HEART),
+            monitors_process_address(monitors_monitor(cluster, monitor), MONITORS_DOOR_MAIN),
+            &reply);
         break;
     case HEARTBEAT_SENDER_STOP:
         if (!process->is_hung) monitors_process_stop(process);
@@ -254,8 +259,8 @@ static void hear(struct monitors_process *process, enum monitors_door door, uint
     struct datagram datagram;
     struct error err;
     struct text bytes = {(const char *)packet.bytes, packet.size_bytes};
-    monitors_packet_free(cluster, index);
-    bool is_ours = datagram_decode(bytes, &cluster->net.key, &datagram, &err) == STATUS_OK;
+    monitors_packet_free(&cluster->net, index);
+    bool is_ours = datagram_decode(bytes, &cluster->key, &datagram, &err) == STATUS_OK;
     if (is_ours != (packet.origin != MONITORS_FORGED)) {
         world_fail(&cluster->world, "%s %s a datagram", process->name,
                    is_ours ? "takes a forged one for" : "does not know");
@@ -273,19 +278,33 @@ static void hear(struct monitors_process *process, enum monitors_door door, uint
     }
 }
 
-void monitors_process_arrive(struct monitors_process *process, enum monitors_door door,
-                             uint32_t packet)
+static void take_packet(struct monitors_process *process, enum monitors_door door, uint32_t packet)
 {
     if (!process->is_paused && !(process->is_hung && door == MONITORS_DOOR_MAIN)) {
         hear(process, door, packet);
     } else if (process->held_count < MONITORS_HELD_MAX) {
         process->held[process->held_count++] = packet;
     } else {
-        monitors_packet_free(process->cluster, packet);
+        monitors_packet_free(&process->cluster->net, packet);
     }
 }
 
-/* Reads what waited. An answer to it can end the process. */
+void monitors_process_receive(void *context, uint32_t index)
+{
+    struct monitors_cluster *cluster = context;
+    const struct monitors_packet *packet = &cluster->net.packets[index];
+    enum monitors_door door = (enum monitors_door)packet->to.bytes[0];
+    struct monitors_process *process = &cluster->processes[packet->to.bytes[1]];
+    struct monitor_address address = monitors_process_address(process, door);
+    /* The socket of an earlier incarnation is closed, unless the next one has its port. */
+    if (process->is_up && memcmp(address.bytes, packet->to.bytes, sizeof address.bytes) == 0) {
+        take_packet(process, door, index);
+    } else {
+        monitors_packet_free(&cluster->net, index);
+    }
+}
+
+/* Reads the datagrams that waited. The answer to one can end the process. */
 static void read_held(struct monitors_process *process)
 {
     struct monitors_cluster *cluster = process->cluster;
@@ -299,9 +318,9 @@ static void read_held(struct monitors_process *process)
     for (uint32_t i = 0; i < count; i++) {
         enum monitors_door door = (enum monitors_door)cluster->net.packets[held[i]].to.bytes[0];
         if (process->is_up && process->run == run) {
-            monitors_process_arrive(process, door, held[i]);
+            take_packet(process, door, held[i]);
         } else {
-            monitors_packet_free(cluster, held[i]);
+            monitors_packet_free(&cluster->net, held[i]);
         }
     }
 }
@@ -429,7 +448,7 @@ void monitors_process_kill(struct monitors_process *process)
     monitor_destroy(process->monitor);
     process->monitor = NULL;
     for (uint32_t i = 0; i < process->held_count; i++) {
-        monitors_packet_free(cluster, process->held[i]);
+        monitors_packet_free(&cluster->net, process->held[i]);
     }
     process->held_count = 0;
 }

@@ -9,6 +9,8 @@
 #include "cluster/role/monitor/heartbeat_sender.h"
 #include "cluster/sim/monitors/monitors_net.h"
 
+struct monitors_cluster;
+
 enum {
     MONITORS_HELD_MAX = 64,       /* Datagrams that wait in a socket. */
     MONITORS_RATE_PPM_MAX = 50000 /* Of clocks: an eighth of a lease allows for more. */
@@ -62,9 +64,10 @@ void monitors_process_hang(struct monitors_process *process);
 void monitors_process_unhang(struct monitors_process *process);
 /* As SIGTERM does. */
 void monitors_process_stop(struct monitors_process *process);
-/* Takes the packet over. */
-void monitors_process_arrive(struct monitors_process *process, enum monitors_door door,
-                             uint32_t packet);
+/* A receiver of the network; the context is the cluster. */
+void monitors_process_receive(void *context, uint32_t packet);
+struct monitor_address monitors_process_address(const struct monitors_process *process,
+                                                enum monitors_door door);
 void monitors_process_driven(struct monitors_process *process, uint32_t node,
                              const struct error *error);
 

@@ -89,7 +89,7 @@ static bool hang_and_hold(struct monitors_cluster *cluster)
     struct monitors_process *node = &cluster->processes[0];
     if (!node->is_up || node->state != HEARTBEAT_UP) return false;
     cluster->driver_is_broken[0] = true;
-    cluster->net.holds_orders = true;
+    cluster->adversary.holds_orders = true;
     cluster->script_orders = cluster->order_count;
     monitors_process_hang(node);
     return true;
@@ -101,7 +101,7 @@ static bool unhang_when_ordered(struct monitors_cluster *cluster)
     monitors_process_unhang(&cluster->processes[0]);
     struct monitors_process *leader = &cluster->processes[cluster->script_leader];
     cluster->script_term = cluster->orders[(cluster->order_count - 1) % MONITORS_ORDERS_MAX].term;
-    cluster->net.holds_orders = false;
+    cluster->adversary.holds_orders = false;
     monitors_process_kill(leader);
     return true;
 }
@@ -113,7 +113,7 @@ static bool wait_for_view(struct monitors_cluster *cluster)
 
 static bool replay_all(struct monitors_cluster *cluster)
 {
-    for (uint32_t i = 0; i < cluster->net.record_count; i++) {
+    for (uint32_t i = 0; i < cluster->adversary.record_count; i++) {
         monitors_replay(cluster, i);
     }
     cluster->net.cut[cluster->script_leader][0] = false;
@@ -148,7 +148,7 @@ static bool ask_and_hold(struct monitors_cluster *cluster)
     if (!node->is_up || node->state != HEARTBEAT_UP) return false;
     struct ask ask = {.kind = ASK_STOP};
     memcpy(ask.node, node->name, sizeof ask.node);
-    cluster->net.holds_orders = true;
+    cluster->adversary.holds_orders = true;
     cluster->settings.reuses_ports = true;
     cluster->script_orders = cluster->order_count;
     node->stop_was_asked = cluster->has_stops = true;
@@ -164,7 +164,7 @@ static bool swap_when_ordered(struct monitors_cluster *cluster)
     monitors_process_kill(node);
     monitors_process_start(node);
     cluster->net.cut[cluster->script_leader][0] = false;
-    cluster->net.holds_orders = false;
+    cluster->adversary.holds_orders = false;
     return true;
 }
 

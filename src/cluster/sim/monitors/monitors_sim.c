@@ -40,7 +40,13 @@ status monitors_run_seed(const struct monitors_options *options, struct sim_repo
     if (cluster == NULL) return error_memory(err);
     *cluster = (struct monitors_cluster){.options = options};
     world_init(&cluster->world, options->seed, options->trace_fd);
-    bool has_memory = monitors_net_init(cluster);
+    cluster->net.world = &cluster->world;
+    cluster->net.first_free = UINT32_MAX;
+    cluster->net.context = cluster;
+    cluster->net.receive[MONITORS_DOOR_MAIN] = monitors_process_receive;
+    cluster->net.receive[MONITORS_DOOR_HEART] = monitors_process_receive;
+    cluster->net.receive[MONITORS_DOOR_OPERATOR] = monitors_operator_receive;
+    bool has_memory = monitors_adversary_init(cluster);
     if (has_memory) {
         run(cluster);
         *out = cluster->report;
@@ -50,7 +56,8 @@ status monitors_run_seed(const struct monitors_options *options, struct sim_repo
         monitor_destroy(cluster->processes[i].monitor);
     }
     monitor_effects_done(&cluster->effects);
-    monitors_net_done(cluster);
+    monitors_adversary_done(&cluster->adversary);
+    monitors_net_done(&cluster->net);
     world_done(&cluster->world);
     memory_free(NULL, cluster, sizeof *cluster);
     return has_memory ? STATUS_OK : error_memory(err);
