@@ -74,17 +74,17 @@ static bool place(uint16_t *slots, uint32_t bucket_count, uint64_t hash, uint32_
     return false;
 }
 
-struct table {
+struct weight_table {
     uint16_t *slots;
     uint32_t slot_count;
     uint32_t used;
 };
 
 static status fill_table(struct corpus *corpus, const double *weights, uint32_t bucket_count,
-                         struct table *out, struct error *err)
+                         struct weight_table *out, struct error *err)
 {
     struct candidate *candidates;
-    struct table table = {.slot_count = bucket_count * SENTIMENT_BUCKET_SLOTS};
+    struct weight_table table = {.slot_count = bucket_count * SENTIMENT_BUCKET_SLOTS};
     table.slots = arena_array(&corpus->arena, uint16_t, table.slot_count);
     if (table.slots == NULL) return error_memory(err);
     TRY(make_candidates(corpus, weights, &candidates, err));
@@ -108,7 +108,7 @@ static status fill_table(struct corpus *corpus, const double *weights, uint32_t 
 status pack_model(struct corpus *corpus, const double *weights, uint32_t bucket_count,
                   struct buf *out, struct error *err)
 {
-    struct table table;
+    struct weight_table table;
     TRY(fill_table(corpus, weights, bucket_count, &table, err));
     buf_put(out, SENTIMENT_MAGIC, sizeof SENTIMENT_MAGIC - 1);
     buf_put_u32(out, SENTIMENT_VERSION);

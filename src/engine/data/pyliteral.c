@@ -20,7 +20,7 @@
 enum value_kind { VALUE_OTHER, VALUE_STRING, VALUE_DICT };
 
 /* A string, or what a dictionary has under the key: the bytes between the quotes. */
-struct value {
+struct literal_value {
     const char *bytes;
     uint32_t size;
     uint8_t kind;
@@ -32,28 +32,28 @@ struct value {
 
 enum frame_kind { FRAME_LIST, FRAME_PAREN, FRAME_DICT };
 
-struct frame {
+struct literal_frame {
     uint8_t kind;
     bool key_next;   /* Of a dictionary: the next value is a key. */
     bool wanted;     /* Of a dictionary: the next value stands under the key. */
     bool empty;      /* Nothing yet. */
     bool comma;      /* Of parentheses: it is a tuple. */
     bool unhashable; /* Of parentheses: so is some element. */
-    struct value last;
+    struct literal_value last;
 };
 
-struct parser {
+struct literal_parser {
     const char *at;
     const char *end;
     struct text key;
     struct pyliteral_sink *sink;
     bool out_of_memory;
     uint32_t depth;
-    struct frame frames[PYLITERAL_DEPTH_MAX];
+    struct literal_frame frames[PYLITERAL_DEPTH_MAX];
 };
 
 /* 0 at the end, which no rule accepts. */
-static char peek(const struct parser *parser)
+static char peek(const struct literal_parser *parser)
 {
     return LIKELY(parser->at < parser->end) ? *parser->at : '\0';
 }
@@ -70,7 +70,7 @@ static int hex_value(char byte)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-static void skip_space(struct parser *parser)
+static void skip_space(struct literal_parser *parser)
 {
     while (parser->at < parser->end) {
         char byte = *parser->at;
@@ -183,7 +183,7 @@ static size_t decode_escape(const char **at, const char *end, char *out)
 }
 
 /* Decodes the byte or escape at *at; at most 4 bytes, and never more than were read. */
-static size_t decode_next(const struct value *string, const char **at, char *out)
+static size_t decode_next(const struct literal_value *string, const char **at, char *out)
 {
     const char *end = string->bytes + string->size;
     char byte = *(*at)++;
@@ -196,7 +196,7 @@ static size_t decode_next(const struct value *string, const char **at, char *out
     return 1;
 }
 
-static bool string_equals(const struct value *string, struct text key)
+static bool string_equals(const struct literal_value *string, struct text key)
 {
     if (LIKELY(string->verbatim)) {
         return string->size == key.size &&
@@ -214,7 +214,7 @@ static bool string_equals(const struct value *string, struct text key)
     return matched == key.size;
 }
 
-static bool string_decode(const struct value *string, struct arena *arena, struct text *out)
+static bool string_decode(const struct literal_value *string, struct arena *arena, struct text *out)
 {
     *out = (struct text){string->bytes, string->size};
     if (string->verbatim) return true;
@@ -269,7 +269,7 @@ static const char *find_special(const char *at, const char *end, char quote)
 }
 
 /* Checks what follows a backslash and moves behind the byte that it protects. */
-static bool skip_escape(struct parser *parser, struct value *string)
+static bool skip_escape(struct literal_parser *parser, struct literal_value *string)
 {
     if (parser->at >= parser->end) return false;
     char letter = *parser->at++;
@@ -284,7 +284,8 @@ static bool skip_escape(struct parser *parser, struct value *string)
 }
 
 /* From behind the opening quotes to behind the closing ones. */
-static bool scan_string(struct parser *parser, char quote, bool triple, struct value *value)
+static bool scan_string(struct literal_parser *parser, char quote, bool triple,
+                        struct literal_value *value)
 {
     value->bytes = parser->at;
     value->verbatim = true;
@@ -310,14 +311,15 @@ static bool scan_string(struct parser *parser, char quote, bool triple, struct v
 }
 
 /* At a quote. */
-static bool read_string(struct parser *parser, struct value *value)
+static bool read_string(struct literal_parser *parser, struct literal_value *value)
 {
     char quote = *parser->at++;
     bool triple = false;
     if (peek(parser) == quote) {
         if (parser->end - parser->at < 2 || parser->at[1] != quote) {
             parser->at++;
-            *value = (struct value){.bytes = parser->at, .kind = VALUE_STRING, .verbatim = true};
+            *value =
+                (struct literal_value){.bytes = parser->at, .kind = VALUE_STRING, .verbatim = true};
             return true;
         }
         triple = true;
@@ -329,7 +331,7 @@ static bool read_string(struct parser *parser, struct value *value)
 /* --- Numbers and names --------------------------------------------------------------------- */
 
 /* digit (_? digit)*; how many digits there were, 0 if it is nothing of the kind. */
-static size_t read_digits(struct parser *parser, int base)
+static size_t read_digits(struct literal_parser *parser, int base)
 {
     size_t count = 0;
     for (;;) {
@@ -359,7 +361,7 @@ static int base_of_prefix(char letter)
     }
 }
 
-static bool read_exponent(struct parser *parser)
+static bool read_exponent(struct literal_parser *parser)
 {
     parser->at++;
     if (peek(parser) == '+' || peek(parser) == '-') parser->at++;
@@ -367,7 +369,7 @@ static bool read_exponent(struct parser *parser)
 }
 
 /* What follows the number is the business of whoever expects a comma or bracket. */
-static bool read_number(struct parser *parser)
+static bool read_number(struct literal_parser *parser)
 {
     if (peek(parser) == '+' || peek(parser) == '-') {
         parser->at++;
@@ -402,7 +404,7 @@ static bool read_number(struct parser *parser)
     return true;
 }
 
-static bool read_word(struct parser *parser, struct text word)
+static bool read_word(struct literal_parser *parser, struct text word)
 {
     if ((size_t)(parser->end - parser->at) < word.size) return false;
     if (memcmp(parser->at, word.bytes, word.size) != 0) return false;
@@ -411,7 +413,7 @@ static bool read_word(struct parser *parser, struct text word)
 }
 
 /* A value without brackets. */
-static bool read_scalar(struct parser *parser, struct value *value)
+static bool read_scalar(struct literal_parser *parser, struct literal_value *value)
 {
     switch (peek(parser)) {
     case 'r':
@@ -441,22 +443,22 @@ static bool read_scalar(struct parser *parser, struct value *value)
 
 /* --- Brackets ------------------------------------------------------------------------------ */
 
-static bool frame_open(struct parser *parser, char bracket)
+static bool frame_open(struct literal_parser *parser, char bracket)
 {
     if (parser->depth == PYLITERAL_DEPTH_MAX) return false;
-    struct frame *frame = &parser->frames[parser->depth++];
+    struct literal_frame *frame = &parser->frames[parser->depth++];
     frame->kind = bracket == '[' ? FRAME_LIST : bracket == '(' ? FRAME_PAREN : FRAME_DICT;
     frame->key_next = bracket == '{';
     frame->wanted = false;
     frame->empty = true;
     frame->comma = false;
     frame->unhashable = false;
-    frame->last = (struct value){0};
+    frame->last = (struct literal_value){0};
     parser->at++;
     return true;
 }
 
-static bool sink_append(struct parser *parser, const struct value *string)
+static bool sink_append(struct literal_parser *parser, const struct literal_value *string)
 {
     struct pyliteral_sink *sink = parser->sink;
     struct text decoded;
@@ -471,7 +473,8 @@ static bool sink_append(struct parser *parser, const struct value *string)
 }
 
 /* Hands a finished value to the bracket around it. */
-static bool frame_accept(struct parser *parser, struct frame *frame, const struct value *value)
+static bool frame_accept(struct literal_parser *parser, struct literal_frame *frame,
+                         const struct literal_value *value)
 {
     frame->empty = false;
     switch (frame->kind) {
@@ -495,16 +498,17 @@ static bool frame_accept(struct parser *parser, struct frame *frame, const struc
 }
 
 /* The value of a bracket that has just been closed. */
-static struct value frame_value(const struct frame *frame)
+static struct literal_value frame_value(const struct literal_frame *frame)
 {
     switch (frame->kind) {
     case FRAME_LIST:
-        return (struct value){.unhashable = true};
+        return (struct literal_value){.unhashable = true};
     case FRAME_PAREN:
-        if (frame->comma || frame->empty) return (struct value){.unhashable = frame->unhashable};
+        if (frame->comma || frame->empty)
+            return (struct literal_value){.unhashable = frame->unhashable};
         return frame->last;
     default: {
-        struct value dict = frame->last;
+        struct literal_value dict = frame->last;
         dict.kind = VALUE_DICT;
         dict.unhashable = true;
         return dict;
@@ -512,7 +516,7 @@ static struct value frame_value(const struct frame *frame)
     }
 }
 
-static bool closes(const struct frame *frame, char bracket)
+static bool closes(const struct literal_frame *frame, char bracket)
 {
     static const char brackets[] = {[FRAME_LIST] = ']', [FRAME_PAREN] = ')', [FRAME_DICT] = '}'};
     return bracket == brackets[frame->kind];
@@ -537,7 +541,7 @@ static const char *skip_ordinary_value(const char *at, const char *end)
 
 /* Skips unwanted items as Python itself prints them, `'id': 31, `, which are most of the text;
  * whatever looks different in any way is left to the rules below. Only a speed-up. */
-static void skip_ordinary_items(struct parser *parser, struct frame *frame)
+static void skip_ordinary_items(struct literal_parser *parser, struct literal_frame *frame)
 {
     const char *at = parser->at;
     const char *end = parser->end;
@@ -559,10 +563,10 @@ static void skip_ordinary_items(struct parser *parser, struct frame *frame)
 enum step { STEP_VALUE, STEP_FINISHED, STEP_MALFORMED };
 
 /* After a value: hands it over, and closes as many brackets as close here. */
-static enum step parse_after_value(struct parser *parser, struct value *value)
+static enum step parse_after_value(struct literal_parser *parser, struct literal_value *value)
 {
     for (;;) {
-        struct frame *frame = &parser->frames[parser->depth - 1];
+        struct literal_frame *frame = &parser->frames[parser->depth - 1];
         if (!frame_accept(parser, frame, value)) return STEP_MALFORMED;
         skip_space(parser);
         char byte = peek(parser);
@@ -587,15 +591,15 @@ static enum step parse_after_value(struct parser *parser, struct value *value)
 
 /* Where a value may begin: opens a bracket or reads the value. An empty bracket, or one with a
  * final comma, closes here too. */
-static enum step parse_value(struct parser *parser)
+static enum step parse_value(struct literal_parser *parser)
 {
-    struct frame *frame = &parser->frames[parser->depth - 1];
+    struct literal_frame *frame = &parser->frames[parser->depth - 1];
     skip_space(parser);
     if (frame->key_next) {
         skip_ordinary_items(parser, frame);
         skip_space(parser);
     }
-    struct value value = {0};
+    struct literal_value value = {0};
     char byte = peek(parser);
     if (byte == '[' || byte == '{' || byte == '(') {
         return frame_open(parser, byte) ? STEP_VALUE : STEP_MALFORMED;
@@ -612,7 +616,7 @@ static enum step parse_value(struct parser *parser)
     return parse_after_value(parser, &value);
 }
 
-static bool parse_literal(struct parser *parser)
+static bool parse_literal(struct literal_parser *parser)
 {
     skip_space(parser);
     if (peek(parser) != '[' || !frame_open(parser, '[')) return false;
@@ -629,7 +633,7 @@ enum pyliteral_result pyliteral_pluck(struct text literal, struct text key,
                                       struct pyliteral_sink *sink)
 {
     if (literal.size == 0) return PYLITERAL_MALFORMED;
-    struct parser parser; /* The frames are set as they are opened. */
+    struct literal_parser parser; /* The frames are set as they are opened. */
     parser.at = literal.bytes;
     parser.end = literal.bytes + literal.size;
     parser.key = key;

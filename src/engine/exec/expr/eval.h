@@ -3,8 +3,8 @@
  *     eval_create -> eval_share? -> (eval_run | eval_filter)* -> eval_destroy
  *
  * Only the rows of the selection are computed, and only they can fail: AND, OR, CASE and COALESCE
- * narrow it before they go on. What a value means is DuckDB's: three-valued logic, overflow is an
- * error, NaN equals NaN and is greater than everything.
+ * narrow it for their later arguments. Values mean what they mean in DuckDB: three-valued logic,
+ * overflow is an error, NaN equals NaN and is greater than everything.
  *
  * Memory: an eval lives in the stage arena, except compiled regular expressions, which
  * eval_destroy frees. The expression is borrowed and must outlive it. Results live in the context's
@@ -14,24 +14,12 @@
 #ifndef ENGINE_EXEC_EXPR_EVAL_H
 #define ENGINE_EXEC_EXPR_EVAL_H
 
-#include <stdint.h>
-
 #include "engine/base/arena.h"
 #include "engine/base/error.h"
 #include "engine/data/column.h"
 #include "engine/data/schema.h"
+#include "engine/exec/expr/eval_context.h"
 #include "engine/plan/expr.h"
-
-struct sentiment_model;
-
-struct eval_context {
-    const struct value *scalars; /* By fold id. */
-    struct arena *arena;         /* Of the batch: results live here. */
-    uint64_t *malformed;         /* Counts lists that pluck could not read; may be NULL. */
-    const struct sentiment_model *sentiment; /* Borrowed; NULL: the one in the program. */
-    uint64_t stamp;       /* Another one for every batch, for evals that share; 0: they don't. */
-    struct arena *shared; /* Where what they share lives, as long as the stamp; NULL: `arena`. */
-};
 
 struct eval;
 
@@ -40,7 +28,7 @@ struct eval;
  * any row. */
 MUST_USE status eval_create(const struct expr *expr, const struct schema *input,
                             struct arena *stage_arena, struct eval **out, struct error *err);
-/* What several of them have in common, and takes long, is from now on computed once per batch:
+/* Expensive subexpressions that several of them have are from now on computed once per batch:
  * their contexts must have the same arena for it, and a stamp that tells batches apart. Evals that
  * share already may share with more. */
 MUST_USE status eval_share(struct eval *const *evals, uint32_t count, struct arena *stage_arena,

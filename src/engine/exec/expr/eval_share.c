@@ -1,16 +1,17 @@
-/* eval_share.c - finds what evals have in common.
+/* eval_share.c - common subexpression elimination among the evals of a batch.
  *
- * A condition, a key and an aggregate often begin with the same function of a text. Whichever is
+ * A condition, a key and an aggregate often begin with the same function of a text. The one that is
  * computed first leaves its values for the others; since conditions come first and only ever leave
  * out rows, it mostly has the rows that these ask for. If not, they compute their own.
  *
- * Numbers are not worth it: to look whether all rows are there takes as long as to add two.
+ * Numbers are not worth it: checking that all rows are there takes as long as adding two.
  */
+#include "engine/exec/expr/eval.h"
 #include "engine/exec/expr/kernel.h"
 
 enum { NODES_MAX = 128 };
 
-struct node_list {
+struct eval_list {
     struct eval *nodes[NODES_MAX];
     uint32_t count;
 };
@@ -18,11 +19,11 @@ struct node_list {
 static bool can_share(const struct eval *eval)
 {
     if (eval->is_constant || eval->arg_count == 0 || !eval->kernel->takes_long) return false;
-    /* What counts what it could not read must do so each time. */
+    /* An expression that counts values it could not read must count them each time. */
     return !expr_counts(eval->expr) && eval->args[0]->expr->type.kind == TYPE_TEXT;
 }
 
-static status note(struct node_list *list, struct eval *eval, struct arena *arena,
+static status note(struct eval_list *list, struct eval *eval, struct arena *arena,
                    struct error *err)
 {
     for (uint32_t i = 0; i < list->count; i++) {
@@ -40,7 +41,7 @@ static status note(struct node_list *list, struct eval *eval, struct arena *aren
 }
 
 /* Depth: that of the expression, which eval_create bounds. */
-static status visit(struct node_list *list, struct eval *eval, struct arena *arena,
+static status visit(struct eval_list *list, struct eval *eval, struct arena *arena,
                     struct error *err)
 {
     if (eval->expr->kind != EXPR_CALL) return STATUS_OK;
@@ -54,7 +55,7 @@ static status visit(struct node_list *list, struct eval *eval, struct arena *are
 status eval_share(struct eval *const *evals, uint32_t count, struct arena *stage_arena,
                   struct error *err)
 {
-    struct node_list list = {.count = 0};
+    struct eval_list list = {.count = 0};
     for (uint32_t i = 0; i < count; i++) {
         TRY(visit(&list, evals[i], stage_arena, err));
     }

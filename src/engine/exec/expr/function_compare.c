@@ -133,7 +133,7 @@ static uint32_t keep_text(struct selection selection, const struct column *colum
 
 /* --- Loops: two columns. --- */
 
-struct pair {
+struct compared_pair {
     struct selection selection;
     const struct operand *a;
     const struct operand *b;
@@ -143,7 +143,7 @@ struct pair {
 };
 
 #define PAIR_LOOPS(name, type, field, test)                                                        \
-    static void name(const struct pair *pair)                                                      \
+    static void name(const struct compared_pair *pair)                                             \
     {                                                                                              \
         const type *a = pair->a->column.field;                                                     \
         const type *b = pair->b->column.field;                                                     \
@@ -174,7 +174,7 @@ PAIR_LOOPS(equal_double, double, doubles, double_key(x) == double_key(y))
 PAIR_LOOPS(less_bool, uint8_t, bools, x < y)
 PAIR_LOOPS(equal_bool, uint8_t, bools, x == y)
 
-static void equal_text(const struct pair *pair)
+static void equal_text(const struct compared_pair *pair)
 {
     const struct text *a = pair->a->column.texts;
     const struct text *b = pair->b->column.texts;
@@ -183,7 +183,7 @@ static void equal_text(const struct pair *pair)
                  text_equal(a[row & pair->a->mask], b[row & pair->b->mask]) != pair->negated;);
 }
 
-static void less_text(const struct pair *pair)
+static void less_text(const struct compared_pair *pair)
 {
     const struct text *a = pair->a->column.texts;
     const struct text *b = pair->b->column.texts;
@@ -192,14 +192,14 @@ static void less_text(const struct pair *pair)
                               pair->negated;);
 }
 
-static void compare_list(const struct pair *pair, bool equal)
+static void compare_list(const struct compared_pair *pair, bool equal)
 {
     EACH_ROW(pair->selection, row, if (is_null_at(pair->nulls, row)) continue;
              const int order = column_compare(&pair->a->column, row, &pair->b->column, row);
              pair->out[row] = (equal ? order == 0 : order < 0) != pair->negated;);
 }
 
-static void pair_run(const struct pair *pair, bool equal)
+static void pair_run(const struct compared_pair *pair, bool equal)
 {
     switch ((enum type_kind)pair->a->column.type.kind) {
     case TYPE_NULL:
@@ -229,11 +229,11 @@ static void pair_run(const struct pair *pair, bool equal)
 void compare_equal(const struct frame *frame, const struct operand *a, const struct operand *b,
                    const uint8_t *nulls, uint8_t *out)
 {
-    struct pair pair = {frame->selection, a, b, nulls, out, false};
+    struct compared_pair pair = {frame->selection, a, b, nulls, out, false};
     pair_run(&pair, true);
 }
 
-static void compare_pair(struct pair *pair, enum function_id function)
+static void compare_pair(struct compared_pair *pair, enum function_id function)
 {
     bool greater = function == FUNCTION_GREATER || function == FUNCTION_LESS_EQUAL;
     pair->negated = function == FUNCTION_NOT_EQUAL || function == FUNCTION_LESS_EQUAL ||
@@ -260,8 +260,8 @@ status compare_run(struct eval *eval, const struct frame *frame, struct column *
     TRY(kernel_start(eval, frame, operands, out, &finished, err));
     if (finished) return STATUS_OK;
     enum function_id function = eval->expr->function;
-    struct pair pair = {frame->selection, &operands[0], &operands[1],
-                        out->nulls,       out->bools,   false};
+    struct compared_pair pair = {frame->selection, &operands[0], &operands[1],
+                                 out->nulls,       out->bools,   false};
     if (pair.a->mask == 0 && pair.b->mask != 0) {
         pair.a = &operands[1];
         pair.b = &operands[0];

@@ -1,4 +1,5 @@
-/* function_hash.c - the hash of a join's keys as a value. */
+/* function_hash.c - the hash of a join's keys as a value: it chooses shards and Bloom filter bits.
+ */
 #include <string.h>
 
 #include "engine/exec/expr/kernels.h"

@@ -5,14 +5,14 @@
  */
 #include "engine/exec/expr/kernels.h"
 
-struct chain {
+struct logic_chain {
     struct column out;
     uint32_t *rows; /* Those still undecided. */
     bool decisive;  /* The value that decides: false for AND, true for OR. */
 };
 
 /* Notes one argument's values; returns how many rows of chain->rows stay undecided. */
-static uint32_t chain_note(struct chain *chain, const struct column *column,
+static uint32_t chain_note(struct logic_chain *chain, const struct column *column,
                            struct selection selection)
 {
     const uint8_t *in = column->bools;
@@ -40,7 +40,7 @@ static status chain_run(struct eval *eval, const struct frame *frame, bool decis
 {
     struct arena *arena = frame->context->arena;
     uint32_t row_count = frame->batch->row_count;
-    struct chain chain = {.decisive = decisive};
+    struct logic_chain chain = {.decisive = decisive};
     chain.rows = arena_alloc(arena, frame->selection.count * sizeof *chain.rows, alignof(uint32_t));
     if (chain.rows == NULL || !column_init(&chain.out, TYPE(BOOL), row_count, arena)) {
         return kernel_no_memory(err);

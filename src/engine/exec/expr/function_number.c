@@ -14,7 +14,7 @@
 
 #define DECIMAL_MAX 999999999999999999
 
-struct pair {
+struct number_pair {
     struct selection selection;
     const struct operand *a;
     const struct operand *b;
@@ -22,12 +22,12 @@ struct pair {
 };
 
 /* Returns whether a row overflowed. */
-typedef bool pair_loop(const struct pair *pair);
+typedef bool pair_loop(const struct number_pair *pair);
 
 /* The statements see the operands as x and y, the result's place as out[row], and turn the sign bit
  * of `bad` on when the row overflowed. */
 #define PAIR_LOOPS(name, type, field, ...)                                                         \
-    static bool name(const struct pair *pair)                                                      \
+    static bool name(const struct number_pair *pair)                                               \
     {                                                                                              \
         const type *a = pair->a->column.field;                                                     \
         const type *b = pair->b->column.field;                                                     \
@@ -102,12 +102,13 @@ PAIR_LOOPS(divide_int, int64_t, ints, bad |= bad_if(x == INT64_MIN && y == -1);
                                 : x / y;)
 PAIR_LOOPS(modulo_int, int64_t, ints, out[row] = y == 0 || y == -1 ? 0 : x % y;)
 
-static status run_checked(struct eval *eval, pair_loop *loop, struct pair *pair, struct error *err)
+static status run_checked(struct eval *eval, pair_loop *loop, struct number_pair *pair,
+                          struct error *err)
 {
     if (LIKELY(!loop(pair))) return STATUS_OK;
     const uint8_t *nulls = pair->out->nulls;
     if (nulls == NULL) return kernel_overflow(eval, err);
-    struct pair single = *pair;
+    struct number_pair single = *pair;
     for (uint32_t i = 0; i < pair->selection.count; i++) {
         uint32_t row = selection_row(pair->selection, i);
         single.selection = (struct selection){&row, 1};
@@ -138,7 +139,7 @@ status number_arithmetic(struct eval *eval, const struct frame *frame, struct co
     bool finished;
     TRY(kernel_start(eval, frame, operands, out, &finished, err));
     if (finished) return STATUS_OK;
-    struct pair pair = {frame->selection, &operands[0], &operands[1], out};
+    struct number_pair pair = {frame->selection, &operands[0], &operands[1], out};
     return run_checked(eval, arithmetic_loop(eval->expr->function, eval->expr->type), &pair, err);
 }
 
@@ -178,7 +179,7 @@ static status divide(struct eval *eval, const struct frame *frame, pair_loop *lo
     TRY(kernel_start(eval, frame, operands, out, &finished, err));
     if (finished) return STATUS_OK;
     TRY(null_where_zero(frame, &operands[1], out, err));
-    struct pair pair = {frame->selection, &operands[0], &operands[1], out};
+    struct number_pair pair = {frame->selection, &operands[0], &operands[1], out};
     return run_checked(eval, loop, &pair, err);
 }
 

@@ -3,13 +3,13 @@
 #include "engine/exec/expr/kernels.h"
 #include "engine/exec/expr/regexp.h"
 
-struct pattern {
+struct pattern_state {
     uint32_t group;
 };
 
 static status prepare_group(struct eval *eval, struct arena *stage_arena, struct error *err)
 {
-    struct pattern *pattern = arena_new(stage_arena, struct pattern);
+    struct pattern_state *pattern = arena_new(stage_arena, struct pattern_state);
     if (pattern == NULL) return kernel_no_memory(err);
     eval->state = pattern;
     if (eval->arg_count < 3) return STATUS_OK;
@@ -65,7 +65,7 @@ status pattern_extract(struct eval *eval, const struct frame *frame, struct colu
     bool finished;
     TRY(kernel_start(eval, frame, operands, out, &finished, err));
     if (finished) return STATUS_OK;
-    const struct pattern *pattern = eval->state;
+    const struct pattern_state *pattern = eval->state;
     const struct text *texts = operands[0].column.texts;
     for (uint32_t i = 0; i < frame->selection.count; i++) {
         uint32_t row = selection_row(frame->selection, i);

@@ -61,7 +61,7 @@ status kernel_all_null(struct type type, const struct frame *frame, struct colum
 
 #define REPEAT(field, value) EACH_ROW(frame->selection, row, made.field[row] = (value);)
 
-status kernel_repeat(const struct value *value, struct type type, const struct frame *frame,
+static status repeat(const struct value *value, struct type type, const struct frame *frame,
                      struct column *out, struct error *err)
 {
     if (value->is_null || type.kind == TYPE_NULL) return kernel_all_null(type, frame, out, err);
@@ -204,7 +204,7 @@ status eval_in_frame(struct eval *eval, const struct frame *frame, struct column
                      struct error *err)
 {
     const struct value *value = eval_constant(eval, frame->context);
-    if (value != NULL) return kernel_repeat(value, eval->expr->type, frame, out, err);
+    if (value != NULL) return repeat(value, eval->expr->type, frame, out, err);
     if (eval->expr->kind == EXPR_COLUMN) {
         ASSERT(eval->expr->column < frame->batch->column_count);
         *out = frame->batch->columns[eval->expr->column];

@@ -14,9 +14,12 @@
 #ifndef ENGINE_EXEC_EXPR_KERNEL_H
 #define ENGINE_EXEC_EXPR_KERNEL_H
 
-#include "engine/exec/expr/eval.h"
+#include "engine/data/column.h"
+#include "engine/data/schema.h"
+#include "engine/exec/expr/eval_context.h"
 #include "engine/exec/expr/utf8.h"
 
+struct eval;
 struct regexp;
 
 /* Where and on which rows an evaluation happens. */
@@ -45,7 +48,7 @@ struct kernel {
                            known when rows come. */
 };
 
-/* What several nodes compute: the values of the rows that one of them has computed. */
+/* Of a subexpression that several nodes have: the values that one of them has computed. */
 struct shared_values {
     uint64_t stamp; /* Of the batch whose rows these are; 0: there are none yet. */
     struct column column;
@@ -101,8 +104,6 @@ MUST_USE status kernel_nulls(const struct frame *frame, const struct operand *op
 MUST_USE status kernel_own_nulls(const struct frame *frame, struct column *out, struct error *err);
 MUST_USE status kernel_all_null(struct type type, const struct frame *frame, struct column *out,
                                 struct error *err);
-MUST_USE status kernel_repeat(const struct value *value, struct type type,
-                              const struct frame *frame, struct column *out, struct error *err);
 MUST_USE status kernel_no_memory(struct error *err);
 /* "TYPE overflow in `expression`". */
 MUST_USE status kernel_overflow(const struct eval *eval, struct error *err);

@@ -1,9 +1,12 @@
-/* literals.c - search of several literals at once.
+/* literals.c - search of several literals at once, in the manner of Teddy, a matcher of Hyperscan
+ * (Wang et al.: Hyperscan, a fast multi-pattern regex matcher for modern CPUs, 2019).
  *
- * Four consecutive bytes are looked up in tables that say for which literals each may be the
- * first, second, third and fourth; where all agree on a literal it is compared in full. A vector
- * of positions is tested at once: arm has an instruction that looks up five bits of every byte, x86
- * one for four bits, so both halves of a byte are looked up there and combined.
+ * Few short literals need no automaton such as that of Aho and Corasick (1975), which takes the
+ * bytes one after the other. Four consecutive bytes are looked up in tables that say for which
+ * literals each may be the first, second, third and fourth; where all agree on a literal it is
+ * compared in full. A vector of positions is tested at once: arm has an instruction that looks up
+ * five bits of every byte, x86 one for four bits, so both halves of a byte are looked up there and
+ * combined.
  */
 #include "engine/exec/expr/literals.h"
 
@@ -195,12 +198,14 @@ static enum literals_answer answer_of(bool found, bool is_unsure)
     return is_unsure ? LITERALS_UNSURE : LITERALS_NONE;
 }
 
+#if FAULT_INJECTION
 enum literals_answer literals_search_plain(const struct literals *literals, struct text text)
 {
     bool is_unsure = false;
     bool found = search_from(literals, text, 0, &is_unsure);
     return answer_of(found, is_unsure);
 }
+#endif
 
 #if defined(__aarch64__)
 
@@ -264,7 +269,7 @@ VECTOR_TARGET static inline vector vector_load(const uint8_t *bytes)
     return _mm256_loadu_si256((const __m256i *)(const void *)bytes);
 }
 
-/* In both lanes. */
+/* In both halves of the vector: look-ups do not cross them. */
 VECTOR_TARGET static inline vector halves_load(const uint8_t halves[16])
 {
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)halves));
@@ -356,15 +361,15 @@ static inline uint32_t place_of(uint32_t start, uint32_t number, uint32_t last)
     return place < last ? place : last;
 }
 
-static bool verify_lanes(const struct literals *literals, struct text text, uint32_t at,
-                         const uint8_t *lanes, bool *in_out_unsure)
+static bool verify_places(const struct literals *literals, struct text text, uint32_t at,
+                          const uint8_t *bits, bool *in_out_unsure)
 {
     for (uint32_t first = 0; first < VECTOR_BYTES; first += sizeof(uint64_t)) {
         uint64_t some;
-        memcpy(&some, lanes + first, sizeof some);
+        memcpy(&some, bits + first, sizeof some);
         for (; some != 0; some &= ~((uint64_t)255 << (__builtin_ctzll(some) & 56))) {
-            uint32_t lane = first + (uint32_t)__builtin_ctzll(some) / 8;
-            if (verify(literals, text, at + lane, lanes[lane], in_out_unsure)) return true;
+            uint32_t place = first + (uint32_t)__builtin_ctzll(some) / 8;
+            if (verify(literals, text, at + place, bits[place], in_out_unsure)) return true;
         }
     }
     return false;
@@ -380,10 +385,10 @@ VECTOR_TARGET static __attribute__((noinline)) bool verify_stretch(const struct 
     const uint8_t *bytes = (const uint8_t *)text.bytes;
     for (uint32_t i = 0; i < STRETCH_VECTORS; i++) {
         uint32_t place = place_of(start, i, last);
-        uint8_t lanes[VECTOR_BYTES];
-        vector_store(lanes, probe(table_load(literals, 0), table_load(literals, 1),
-                                  table_load(literals, 2), table_load(literals, 3), bytes + place));
-        if (verify_lanes(literals, text, place, lanes, in_out_unsure)) return true;
+        uint8_t bits[VECTOR_BYTES];
+        vector_store(bits, probe(table_load(literals, 0), table_load(literals, 1),
+                                 table_load(literals, 2), table_load(literals, 3), bytes + place));
+        if (verify_places(literals, text, place, bits, in_out_unsure)) return true;
     }
     return false;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/base/fault_injection.h"
 #include "engine/base/text.h"
 
 enum {
@@ -49,7 +50,9 @@ bool literals_parse(struct literals *out, struct text pattern, bool any_case);
 
 /* Whether one of them is in the text. */
 enum literals_answer literals_search(const struct literals *literals, struct text text);
-/* The same by bytes alone: what the vector versions must agree with. */
+#if FAULT_INJECTION
+/* For tests: the same byte by byte, with which the vector versions must agree. */
 enum literals_answer literals_search_plain(const struct literals *literals, struct text text);
+#endif
 
 #endif

@@ -10,31 +10,31 @@
 
 enum { DEPTH_MAX = 24, REPEAT_MAX = 65536 };
 
-struct reader {
+struct pattern_reader {
     struct text pattern;
     uint32_t at;
     uint32_t depth;
     bool any_case;
 };
 
-static bool has(const struct reader *reader, uint32_t ahead)
+static bool has(const struct pattern_reader *reader, uint32_t ahead)
 {
     return reader->pattern.size - reader->at > ahead;
 }
 
-static char peek(const struct reader *reader, uint32_t ahead)
+static char peek(const struct pattern_reader *reader, uint32_t ahead)
 {
     return has(reader, ahead) ? reader->pattern.bytes[reader->at + ahead] : '\0';
 }
 
-static bool take(struct reader *reader, char wanted)
+static bool take(struct pattern_reader *reader, char wanted)
 {
     if (!has(reader, 0) || peek(reader, 0) != wanted) return false;
     reader->at++;
     return true;
 }
 
-static bool take_word(struct reader *reader, const char *word)
+static bool take_word(struct pattern_reader *reader, const char *word)
 {
     uint32_t size = (uint32_t)strlen(word);
     if (reader->pattern.size - reader->at < size) return false;
@@ -53,7 +53,8 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static void add_range(const struct reader *reader, struct byte_set *set, char first, char last)
+static void add_range(const struct pattern_reader *reader, struct byte_set *set, char first,
+                      char last)
 {
     for (int c = first; c <= last; c++) {
         byte_set_add(set, (unsigned char)c);
@@ -72,7 +73,8 @@ enum escape {
 };
 
 /* Behind the backslash; *out_byte belongs to ESCAPE_BYTE. */
-static enum escape read_escape(struct reader *reader, struct byte_set *in_out_set, char *out_byte)
+static enum escape read_escape(struct pattern_reader *reader, struct byte_set *in_out_set,
+                               char *out_byte)
 {
     if (!has(reader, 0)) return ESCAPE_UNKNOWN;
     char c = reader->pattern.bytes[reader->at++];
@@ -106,7 +108,7 @@ static enum escape read_escape(struct reader *reader, struct byte_set *in_out_se
 }
 
 /* A class's next element; *out_is_byte: one that a range may begin with. */
-static bool read_element(struct reader *reader, struct byte_set *set, char *out_byte,
+static bool read_element(struct pattern_reader *reader, struct byte_set *set, char *out_byte,
                          bool *out_is_byte, bool *in_out_wide)
 {
     char c = reader->pattern.bytes[reader->at++];
@@ -131,7 +133,7 @@ static bool read_element(struct reader *reader, struct byte_set *set, char *out_
 }
 
 /* Behind the opening bracket. */
-static bool read_class(struct reader *reader, struct regexp_node *out)
+static bool read_class(struct pattern_reader *reader, struct regexp_node *out)
 {
     struct byte_set set = {0};
     bool is_wide = take(reader, '^');
@@ -161,7 +163,7 @@ static bool read_class(struct reader *reader, struct regexp_node *out)
 
 /* --- Atoms. --- */
 
-static void byte_node(const struct reader *reader, char c, struct regexp_node *out)
+static void byte_node(const struct pattern_reader *reader, char c, struct regexp_node *out)
 {
     struct byte_set set = {0};
     add_range(reader, &set, c, c);
@@ -169,7 +171,7 @@ static void byte_node(const struct reader *reader, char c, struct regexp_node *o
 }
 
 /* A character beyond ASCII, all of whose bytes a quantifier means. */
-static void read_wide(struct reader *reader, struct regexp_node *out)
+static void read_wide(struct pattern_reader *reader, struct regexp_node *out)
 {
     struct node_sequence sequence;
     node_sequence_start(&sequence);
@@ -184,7 +186,7 @@ static void read_wide(struct reader *reader, struct regexp_node *out)
     if (reader->any_case) regexp_node_any(out);
 }
 
-static bool read_escaped_atom(struct reader *reader, struct regexp_node *out)
+static bool read_escaped_atom(struct pattern_reader *reader, struct regexp_node *out)
 {
     struct byte_set set = {0};
     char c;
@@ -207,10 +209,10 @@ static bool read_escaped_atom(struct reader *reader, struct regexp_node *out)
     return false;
 }
 
-static bool read_either(struct reader *reader, struct regexp_node *out);
+static bool read_either(struct pattern_reader *reader, struct regexp_node *out);
 
 /* Behind the opening parenthesis. */
-static bool read_group(struct reader *reader, struct regexp_node *out)
+static bool read_group(struct pattern_reader *reader, struct regexp_node *out)
 {
     bool is_assertion = false;
     if (take(reader, '?')) {
@@ -228,7 +230,7 @@ static bool read_group(struct reader *reader, struct regexp_node *out)
     return true;
 }
 
-static bool read_atom(struct reader *reader, struct regexp_node *out)
+static bool read_atom(struct pattern_reader *reader, struct regexp_node *out)
 {
     char c = peek(reader, 0);
     if ((unsigned char)c >= 0x80) {
@@ -265,7 +267,7 @@ static bool read_atom(struct reader *reader, struct regexp_node *out)
 
 /* --- Quantifiers. --- */
 
-static bool read_number(struct reader *reader, uint32_t *out)
+static bool read_number(struct pattern_reader *reader, uint32_t *out)
 {
     uint32_t number = 0;
     if (!is_digit(peek(reader, 0))) return false;
@@ -278,7 +280,7 @@ static bool read_number(struct reader *reader, uint32_t *out)
 }
 
 /* {3} {3,} {3,5}; others are literals in some versions, and not in others. */
-static bool read_bounds(struct reader *reader, uint32_t *out_least, uint32_t *out_most)
+static bool read_bounds(struct pattern_reader *reader, uint32_t *out_least, uint32_t *out_most)
 {
     if (!read_number(reader, out_least)) return false;
     *out_most = *out_least;
@@ -289,7 +291,7 @@ static bool read_bounds(struct reader *reader, uint32_t *out_least, uint32_t *ou
     return take(reader, '}') && *out_least <= *out_most;
 }
 
-static bool read_quantifier(struct reader *reader, struct regexp_node *node)
+static bool read_quantifier(struct pattern_reader *reader, struct regexp_node *node)
 {
     uint32_t least = 0;
     uint32_t most = UINT32_MAX;
@@ -308,7 +310,7 @@ static bool read_quantifier(struct reader *reader, struct regexp_node *node)
     return true;
 }
 
-static bool read_sequence(struct reader *reader, struct regexp_node *out)
+static bool read_sequence(struct pattern_reader *reader, struct regexp_node *out)
 {
     struct node_sequence sequence;
     node_sequence_start(&sequence);
@@ -320,7 +322,7 @@ static bool read_sequence(struct reader *reader, struct regexp_node *out)
     return true;
 }
 
-static bool read_either(struct reader *reader, struct regexp_node *out)
+static bool read_either(struct pattern_reader *reader, struct regexp_node *out)
 {
     if (!read_sequence(reader, out)) return false;
     while (take(reader, '|')) {
@@ -349,7 +351,7 @@ static void note_literals(struct regexp_needs *out, const struct node_strings *s
 void regexp_needs_find(struct regexp_needs *out, struct text pattern, bool any_case)
 {
     *out = (struct regexp_needs){0};
-    struct reader reader = {.pattern = pattern, .any_case = any_case};
+    struct pattern_reader reader = {.pattern = pattern, .any_case = any_case};
     struct regexp_node node;
     if (!read_either(&reader, &node) || has(&reader, 0)) return;
     ASSERT(node.head_count <= node.size_min);

@@ -10,7 +10,7 @@
 
 enum { SIZE_BOUND = 1 << 20, EXACT_BYTES = 4 };
 
-void byte_set_join(struct byte_set *set, const struct byte_set *other)
+static void byte_set_join(struct byte_set *set, const struct byte_set *other)
 {
     for (int i = 0; i < 4; i++) {
         set->words[i] |= other->words[i];

@@ -34,8 +34,6 @@ static inline void byte_set_add(struct byte_set *set, unsigned char byte)
     set->words[byte >> 6] |= (uint64_t)1 << (byte & 63);
 }
 
-void byte_set_join(struct byte_set *set, const struct byte_set *other);
-
 struct node_string {
     uint32_t size;
     char bytes[NODE_STRING_SIZE];

@@ -19,7 +19,7 @@
 
 enum { NAIVE_ARGS_MAX = 16 };
 
-struct cell {
+struct naive_cell {
     bool is_null;
     bool truth;
     int64_t integer;
@@ -36,56 +36,56 @@ struct naive {
     bool failed; /* An error was due. */
 };
 
-static const struct cell cell_null = {.is_null = true};
+static const struct naive_cell cell_null = {.is_null = true};
 
-static struct cell cell_bool(bool truth)
+static struct naive_cell cell_bool(bool truth)
 {
-    return (struct cell){.truth = truth};
+    return (struct naive_cell){.truth = truth};
 }
 
-static struct cell cell_int(int64_t integer)
+static struct naive_cell cell_int(int64_t integer)
 {
-    return (struct cell){.integer = integer};
+    return (struct naive_cell){.integer = integer};
 }
 
-static struct cell cell_double(double number)
+static struct naive_cell cell_double(double number)
 {
-    return (struct cell){.number = number == 0.0 ? 0.0 : number};
+    return (struct naive_cell){.number = number == 0.0 ? 0.0 : number};
 }
 
-static struct cell cell_text(struct text text)
+static struct naive_cell cell_text(struct text text)
 {
-    return (struct cell){.text = text};
+    return (struct naive_cell){.text = text};
 }
 
-static struct cell cell_at(const struct column *column, uint32_t row)
+static struct naive_cell cell_at(const struct column *column, uint32_t row)
 {
     if (column_is_null(column, row) || column->type.kind == TYPE_NULL) return cell_null;
     switch ((enum type_kind)column->type.kind) {
     case TYPE_BOOL:
         return cell_bool(column->bools[row] != 0);
     case TYPE_DOUBLE:
-        return (struct cell){.number = column->doubles[row]};
+        return (struct naive_cell){.number = column->doubles[row]};
     case TYPE_TEXT:
         return cell_text(column->texts[row]);
     case TYPE_LIST_TEXT:
     case TYPE_LIST_INT:
-        return (struct cell){.lists = column, .list = column->lists[row]};
+        return (struct naive_cell){.lists = column, .list = column->lists[row]};
     default:
         return cell_int(column->ints[row]);
     }
 }
 
-static struct cell cell_of_value(const struct value *value, struct type type)
+static struct naive_cell cell_of_value(const struct value *value, struct type type)
 {
     if (value->is_null || type.kind == TYPE_NULL) return cell_null;
     if (type.kind == TYPE_BOOL) return cell_bool(value->truth);
-    if (type.kind == TYPE_DOUBLE) return (struct cell){.number = value->number};
+    if (type.kind == TYPE_DOUBLE) return (struct naive_cell){.number = value->number};
     if (type.kind == TYPE_TEXT) return cell_text(value->text);
     return cell_int(value->integer);
 }
 
-static int cell_compare(struct type type, struct cell a, struct cell b)
+static int cell_compare(struct type type, struct naive_cell a, struct naive_cell b)
 {
     switch ((enum type_kind)type.kind) {
     case TYPE_BOOL:
@@ -114,16 +114,16 @@ static int cell_compare(struct type type, struct cell a, struct cell b)
     }
 }
 
-static struct cell naive_run(struct naive *naive, const struct expr *expr, uint32_t row);
+static struct naive_cell naive_run(struct naive *naive, const struct expr *expr, uint32_t row);
 
 /* --- Logic and choice. --- */
 
-static struct cell naive_chain(struct naive *naive, const struct expr *expr, uint32_t row,
-                               bool decisive)
+static struct naive_cell naive_chain(struct naive *naive, const struct expr *expr, uint32_t row,
+                                     bool decisive)
 {
     bool unknown = false;
     for (uint32_t i = 0; i < expr->arg_count; i++) {
-        struct cell cell = naive_run(naive, expr->args[i], row);
+        struct naive_cell cell = naive_run(naive, expr->args[i], row);
         if (cell.is_null) {
             unknown = true;
         } else if (cell.truth == decisive) {
@@ -133,19 +133,19 @@ static struct cell naive_chain(struct naive *naive, const struct expr *expr, uin
     return unknown ? cell_null : cell_bool(!decisive);
 }
 
-static struct cell naive_case(struct naive *naive, const struct expr *expr, uint32_t row)
+static struct naive_cell naive_case(struct naive *naive, const struct expr *expr, uint32_t row)
 {
     uint32_t i = 0;
     for (; i + 1 < expr->arg_count; i += 2) {
-        struct cell when = naive_run(naive, expr->args[i], row);
+        struct naive_cell when = naive_run(naive, expr->args[i], row);
         if (!when.is_null && when.truth) return naive_run(naive, expr->args[i + 1], row);
     }
     return i < expr->arg_count ? naive_run(naive, expr->args[i], row) : cell_null;
 }
 
-static struct cell naive_extreme(const struct expr *expr, const struct cell *args)
+static struct naive_cell naive_extreme(const struct expr *expr, const struct naive_cell *args)
 {
-    struct cell best = cell_null;
+    struct naive_cell best = cell_null;
     int sign = expr->function == FUNCTION_LEAST ? 1 : -1;
     for (uint32_t i = 0; i < expr->arg_count; i++) {
         if (args[i].is_null) continue;
@@ -154,7 +154,7 @@ static struct cell naive_extreme(const struct expr *expr, const struct cell *arg
     return best;
 }
 
-static struct cell naive_in(const struct expr *expr, const struct cell *args)
+static struct naive_cell naive_in(const struct expr *expr, const struct naive_cell *args)
 {
     bool unknown = args[0].is_null;
     for (uint32_t i = 1; i < expr->arg_count; i++) {
@@ -175,7 +175,7 @@ static int128 naive_multiply(int128 a, int128 b)
     return (int128)((uint128)a * (uint128)b);
 }
 
-static struct cell naive_fit(struct naive *naive, int128 value, struct type type)
+static struct naive_cell naive_fit(struct naive *naive, int128 value, struct type type)
 {
     int128 limit = type.kind == TYPE_INT ? (int128)INT64_MAX : (int128)999999999999999999;
     int128 least = type.kind == TYPE_INT ? (int128)INT64_MIN : -limit;
@@ -186,8 +186,8 @@ static struct cell naive_fit(struct naive *naive, int128 value, struct type type
     return cell_int((int64_t)value);
 }
 
-static struct cell naive_arithmetic(struct naive *naive, const struct expr *expr,
-                                    const struct cell *args)
+static struct naive_cell naive_arithmetic(struct naive *naive, const struct expr *expr,
+                                          const struct naive_cell *args)
 {
     bool is_double = expr->args[0]->type.kind == TYPE_DOUBLE;
     double x = args[0].number;
@@ -253,7 +253,7 @@ static uint32_t naive_characters(struct text text, uint32_t offsets[])
 
 enum { NAIVE_TEXT_MAX = 600 };
 
-static struct cell naive_substring(struct text text, int64_t from, int64_t count)
+static struct naive_cell naive_substring(struct text text, int64_t from, int64_t count)
 {
     uint32_t offsets[NAIVE_TEXT_MAX];
     int64_t length = naive_characters(text, offsets);
@@ -285,8 +285,8 @@ static bool naive_contains(struct text text, struct text needle)
     return false;
 }
 
-static struct cell naive_replace(struct naive *naive, struct text text, struct text needle,
-                                 struct text by)
+static struct naive_cell naive_replace(struct naive *naive, struct text text, struct text needle,
+                                       struct text by)
 {
     char *out = arena_alloc(naive->arena, (size_t)text.size * (by.size + 1u) + 1, 1);
     uint32_t size = 0;
@@ -309,7 +309,7 @@ static double naive_polarity(struct text text)
     return sentiment_polarity(sentiment_score(&sentiment_builtin, &scratch, text));
 }
 
-static struct cell naive_split(struct text text, struct text separator, int64_t index)
+static struct naive_cell naive_split(struct text text, struct text separator, int64_t index)
 {
     struct text parts[NAIVE_TEXT_MAX];
     uint32_t offsets[NAIVE_TEXT_MAX];
@@ -366,7 +366,7 @@ static bool naive_like(struct text text, const uint32_t *offsets, uint32_t left,
     return naive_like(text, offsets + 1, left - 1, rest, any_case);
 }
 
-static struct cell naive_case_change(struct naive *naive, struct text text, bool to_lower)
+static struct naive_cell naive_case_change(struct naive *naive, struct text text, bool to_lower)
 {
     char *out = arena_alloc(naive->arena, text.size + 1u, 1);
     for (uint32_t i = 0; i < text.size; i++) {
@@ -378,8 +378,8 @@ static struct cell naive_case_change(struct naive *naive, struct text text, bool
     return cell_text((struct text){out, text.size});
 }
 
-static struct cell naive_concat(struct naive *naive, const struct expr *expr,
-                                const struct cell *args)
+static struct naive_cell naive_concat(struct naive *naive, const struct expr *expr,
+                                      const struct naive_cell *args)
 {
     size_t size = 0;
     for (uint32_t i = 0; i < expr->arg_count; i++) {
@@ -407,7 +407,8 @@ static struct text naive_trim(struct text text, const char *spaces)
     return text;
 }
 
-static struct cell naive_text(struct naive *naive, const struct expr *expr, const struct cell *args)
+static struct naive_cell naive_text(struct naive *naive, const struct expr *expr,
+                                    const struct naive_cell *args)
 {
     struct text text = args[0].text;
     struct text other = expr->arg_count > 1 ? args[1].text : (struct text){0};
@@ -448,8 +449,8 @@ static struct cell naive_text(struct naive *naive, const struct expr *expr, cons
 
 /* --- Dates and lists. --- */
 
-static struct cell naive_calendar(struct naive *naive, const struct expr *expr,
-                                  const struct cell *args)
+static struct naive_cell naive_calendar(struct naive *naive, const struct expr *expr,
+                                        const struct naive_cell *args)
 {
     int64_t moment = args[0].integer;
     if (expr->args[0]->type.kind == TYPE_DATE) moment = timestamp_of_date(moment);
@@ -474,7 +475,7 @@ static struct cell naive_calendar(struct naive *naive, const struct expr *expr,
     }
 }
 
-static struct cell naive_list(const struct expr *expr, const struct cell *args)
+static struct naive_cell naive_list(const struct expr *expr, const struct naive_cell *args)
 {
     struct list list = args[0].list;
     const struct column *child = args[0].lists->child;
@@ -510,9 +511,9 @@ static int128 naive_rescale(int128 value, uint32_t from, uint32_t to)
     return value < 0 ? -((-value + power / 2) / power) : (value + power / 2) / power;
 }
 
-static struct cell naive_parse(struct naive *naive, struct text text, struct type to)
+static struct naive_cell naive_parse(struct naive *naive, struct text text, struct type to)
 {
-    struct cell cell = {0};
+    struct naive_cell cell = {0};
     bool good = false;
     text = naive_trim(text, " \t\n\v\f\r");
     if (to.kind == TYPE_INT) good = int_parse(text, &cell.integer);
@@ -530,7 +531,7 @@ static struct cell naive_parse(struct naive *naive, struct text text, struct typ
     return cell;
 }
 
-static size_t naive_print(char *out, struct cell cell, struct type type)
+static size_t naive_print(char *out, struct naive_cell cell, struct type type)
 {
     switch ((enum type_kind)type.kind) {
     case TYPE_BOOL:
@@ -564,8 +565,8 @@ static size_t naive_print(char *out, struct cell cell, struct type type)
     }
 }
 
-static struct cell naive_number_cast(struct naive *naive, struct cell cell, struct type from,
-                                     struct type to)
+static struct naive_cell naive_number_cast(struct naive *naive, struct naive_cell cell,
+                                           struct type from, struct type to)
 {
     uint32_t from_scale = from.kind == TYPE_DECIMAL ? from.scale : 0;
     uint32_t to_scale = to.kind == TYPE_DECIMAL ? to.scale : 0;
@@ -592,8 +593,8 @@ static struct cell naive_number_cast(struct naive *naive, struct cell cell, stru
     return naive_fit(naive, value, to);
 }
 
-static struct cell naive_cast(struct naive *naive, struct cell cell, struct type from,
-                              struct type to)
+static struct naive_cell naive_cast(struct naive *naive, struct naive_cell cell, struct type from,
+                                    struct type to)
 {
     if (type_equal(from, to) && from.precision <= to.precision) return cell;
     if (from.kind == TYPE_TEXT) return naive_parse(naive, cell.text, to);
@@ -615,8 +616,8 @@ static struct cell naive_cast(struct naive *naive, struct cell cell, struct type
 
 /* --- All of it. --- */
 
-static struct cell naive_strict(struct naive *naive, const struct expr *expr,
-                                const struct cell *args)
+static struct naive_cell naive_strict(struct naive *naive, const struct expr *expr,
+                                      const struct naive_cell *args)
 {
     struct type type = expr->args[0]->type;
     enum function_id function = expr->function;
@@ -639,12 +640,12 @@ static struct cell naive_strict(struct naive *naive, const struct expr *expr,
     return naive_text(naive, expr, args);
 }
 
-static struct cell naive_call(struct naive *naive, const struct expr *expr, uint32_t row)
+static struct naive_cell naive_call(struct naive *naive, const struct expr *expr, uint32_t row)
 {
     if (expr->function == FUNCTION_AND) return naive_chain(naive, expr, row, false);
     if (expr->function == FUNCTION_OR) return naive_chain(naive, expr, row, true);
     if (expr->function == FUNCTION_CASE) return naive_case(naive, expr, row);
-    struct cell args[NAIVE_ARGS_MAX] = {{0}};
+    struct naive_cell args[NAIVE_ARGS_MAX] = {{0}};
     bool any_null = false;
     for (uint32_t i = 0; i < expr->arg_count; i++) {
         args[i] = naive_run(naive, expr->args[i], row);
@@ -671,7 +672,7 @@ static struct cell naive_call(struct naive *naive, const struct expr *expr, uint
     }
 }
 
-static struct cell naive_run(struct naive *naive, const struct expr *expr, uint32_t row)
+static struct naive_cell naive_run(struct naive *naive, const struct expr *expr, uint32_t row)
 {
     switch (expr->kind) {
     case EXPR_COLUMN:

@@ -247,9 +247,9 @@ static void fail_at(const struct expr *expr, uint32_t row, const char *what)
 }
 
 static void check_cell(const struct expr *expr, const struct column *column, uint32_t row,
-                       struct cell expected)
+                       struct naive_cell expected)
 {
-    struct cell found = cell_at(column, row);
+    struct naive_cell found = cell_at(column, row);
     if (found.is_null != expected.is_null) fail_at(expr, row, found.is_null ? "NULL" : "not NULL");
     if (found.is_null) return;
     if (cell_compare(expr->type, found, expected) != 0) fail_at(expr, row, "another value");
@@ -275,7 +275,7 @@ static void check_filter(struct eval *eval, const struct expr *expr, struct mode
     uint32_t expected = 0;
     for (uint32_t i = 0; i < mode->selection.count; i++) {
         uint32_t row = selection_row(mode->selection, i);
-        struct cell cell = naive_run(naive, expr, row);
+        struct naive_cell cell = naive_run(naive, expr, row);
         if (cell.is_null || !cell.truth) continue;
         if (expected >= count || rows[expected] != row) fail_at(expr, row, "not kept");
         expected++;
@@ -297,7 +297,7 @@ static void check_in_mode(const struct expr *expr, struct mode *mode)
     status code = eval_run(eval, &mode->batch, mode->selection, &context, &column, &err);
     for (uint32_t i = 0; i < mode->selection.count; i++) {
         uint32_t row = selection_row(mode->selection, i);
-        struct cell expected = naive_run(&naive, expr, row);
+        struct naive_cell expected = naive_run(&naive, expr, row);
         if (code == STATUS_OK && !naive.failed) check_cell(expr, &column, row, expected);
     }
     if (naive.failed && code == STATUS_OK) fail_at(expr, 0, "does not fail");

@@ -84,7 +84,7 @@ static void check(int number, const struct column *column, const struct column *
     }
 }
 
-static void values_are_right_whoever_computed_them(void **state)
+static void values_are_right_whichever_eval_computed_them(void **state)
 {
     (void)state;
     struct eval *evals[EXPRS];
@@ -213,7 +213,7 @@ static void what_is_shared_outlives_the_arena_of_who_computed_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_right_whoever_computed_them),
+        cmocka_unit_test(values_are_right_whichever_eval_computed_them),
         cmocka_unit_test(what_is_there_is_not_computed_again),
         cmocka_unit_test(what_is_shared_outlives_the_arena_of_who_computed_it),
     };

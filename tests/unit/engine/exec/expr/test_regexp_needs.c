@@ -16,14 +16,14 @@
 
 /* --- Random patterns. --- */
 
-struct writer {
+struct pattern_writer {
     struct random *dice;
     char *out;
     size_t size;
     size_t limit;
 };
 
-static void put(struct writer *writer, const char *piece)
+static void put(struct pattern_writer *writer, const char *piece)
 {
     size_t size = strlen(piece);
     if (writer->size + size >= writer->limit) return;
@@ -36,7 +36,7 @@ static void put(struct writer *writer, const char *piece)
 
 static const char *const characters[] = {"a", "b", "k", "s", "K", "S", "0", " ", "-", "é", "\n"};
 
-static void put_class(struct writer *writer)
+static void put_class(struct pattern_writer *writer)
 {
     static const char *const elements[] = {"a",   "b",    "k",   "s",  "A-Z", "a-c", "0-9", "\\d",
                                            "\\w", "\\s",  "\\W", "é",  "a-é", "\\]", "\\-", "^",
@@ -49,9 +49,9 @@ static void put_class(struct writer *writer)
     put(writer, "]");
 }
 
-static void put_pattern(struct writer *writer, uint32_t depth);
+static void put_pattern(struct pattern_writer *writer, uint32_t depth);
 
-static void put_atom(struct writer *writer, uint32_t depth)
+static void put_atom(struct pattern_writer *writer, uint32_t depth)
 {
     static const char *const escapes[] = {"\\d", "\\w",   "\\s", "\\S", "\\W", "\\b",
                                           "\\B", "\\n",   ".",   "^",   "$",   "\\?",
@@ -72,7 +72,7 @@ static void put_atom(struct writer *writer, uint32_t depth)
     }
 }
 
-static void put_pattern(struct writer *writer, uint32_t depth)
+static void put_pattern(struct pattern_writer *writer, uint32_t depth)
 {
     static const char *const quantifiers[] = {"*",     "+",     "?",  "{2}",  "{1,}",
                                               "{0,2}", "{2,3}", "+?", "*+",   "{0}",
@@ -88,7 +88,7 @@ static size_t make_value(struct random *dice, char *out, size_t limit)
 {
     static const char *const others[] = {
         "\xc5\xbf", "\xe2\x84\xaa", "\xff", "\xc3", "\xa9", "É", "A", "?", "c", "."};
-    struct writer writer = {.dice = dice, .out = out, .limit = limit};
+    struct pattern_writer writer = {.dice = dice, .out = out, .limit = limit};
     bool is_plain = random_below(dice, 2) == 0;
     for (uint32_t i = random_below(dice, 10); i > 0; i--) {
         if (is_plain || random_below(dice, 4) > 0) {
@@ -162,7 +162,7 @@ static void needs_never_hide_a_match(void **state)
     struct tally tally = {0};
     for (int i = 0; i < 20000; i++) {
         char pattern[200] = "";
-        struct writer writer = {.dice = &dice, .out = pattern, .limit = sizeof pattern};
+        struct pattern_writer writer = {.dice = &dice, .out = pattern, .limit = sizeof pattern};
         if (random_below(&dice, 4) == 0) put(&writer, "^");
         put_pattern(&writer, 2);
         if (random_below(&dice, 2) == 0) put(&writer, "$");

@@ -37,7 +37,7 @@ static int teardown(void **state)
 
 /* --- The rules, byte by byte. --- */
 
-struct naive {
+struct naive_sentiment {
     const struct sentiment_model *model;
     bool *seen; /* By slot. */
     bool has_before;
@@ -59,7 +59,7 @@ static uint64_t naive_mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-static void naive_take(struct naive *naive, uint64_t feature)
+static void naive_take(struct naive_sentiment *naive, uint64_t feature)
 {
     uint64_t bucket = ((feature >> 32) * naive->model->bucket_count) >> 32;
     uint32_t fingerprint = (uint32_t)(((feature >> 8 & 0xffff) * 1023) >> 16) + 1;
@@ -90,7 +90,7 @@ static uint64_t naive_hash(const unsigned char *word, size_t size)
     return naive_mix(hash);
 }
 
-static void naive_word(struct naive *naive, const unsigned char *word, size_t size)
+static void naive_word(struct naive_sentiment *naive, const unsigned char *word, size_t size)
 {
     uint64_t hash = naive_hash(word, size);
     naive_take(naive, hash);
@@ -111,7 +111,8 @@ static size_t word_size(const unsigned char *bytes, size_t at, size_t size)
 }
 
 /* Where the text goes on behind what begins at `at`. */
-static size_t naive_step(struct naive *naive, const unsigned char *bytes, size_t at, size_t size)
+static size_t naive_step(struct naive_sentiment *naive, const unsigned char *bytes, size_t at,
+                         size_t size)
 {
     size_t length = word_size(bytes, at, size);
     size_t end = at + length;
@@ -143,7 +144,7 @@ static struct sentiment_score naive_score(const struct sentiment_model *model, s
 {
     bool *seen = calloc((size_t)model->bucket_count * 4, sizeof *seen);
     assert_non_null(seen);
-    struct naive naive = {.model = model, .seen = seen};
+    struct naive_sentiment naive = {.model = model, .seen = seen};
     for (size_t at = 0; at < text.size;) {
         at = naive_step(&naive, (const unsigned char *)text.bytes, at, text.size);
     }
