@@ -1,6 +1,6 @@
-/* counters.c - adding up, and an encoding of what is not zero.
+/* counters.c - addition, and an encoding of the counts that are not zero.
  *
- * An encoded account is a list of entries: a tag, an index, and the entry's counts; entries come in
+ * Encoded counters are a list of entries: a tag, an index, and the entry's counts; entries come in
  * the order of tags and indexes, so equal counters have equal bytes.
  */
 #include "engine/plan/counters.h"
@@ -111,25 +111,6 @@ static void fold_merge(struct fold_counts *fold, const struct fold_counts *more)
     fold->rows_in += more->rows_in;
     fold->rows_out += more->rows_out;
     fold->batches_out += more->batches_out;
-}
-
-void counters_merge(struct counters *counters, const struct plan *plan, const struct counters *more)
-{
-    for (uint32_t i = 0; i < plan->table_count; i++) {
-        table_counters_merge(&counters->tables[i], &more->tables[i]);
-    }
-    for (uint32_t i = 0; i < plan->pipeline_count; i++) {
-        stage_merge(&counters->maps[i], &more->maps[i]);
-        exchange_count_merge(&counters->sent[i], &more->sent[i]);
-        exchange_count_merge(&counters->applied[i], &more->applied[i]);
-    }
-    for (uint32_t i = 0; i < plan->fold_count; i++) {
-        fold_merge(&counters->folds[i], &more->folds[i]);
-    }
-    for (uint32_t i = 0; i < plan->query_count; i++) {
-        exchange_count_merge(&counters->given[i], &more->given[i]);
-        exchange_count_merge(&counters->taken[i], &more->taken[i]);
-    }
 }
 
 void exchange_count_add(struct exchange_count *end, struct batch_place place, uint64_t row_count,

@@ -1,11 +1,11 @@
-/* counters.h - what was counted while a job was carried out, wherever that was.
+/* counters.h - what is counted while a job runs, in one process or in many.
  *
- * Whoever does a part of a job counts it: records read and dropped, rows in and out of stages, and
- * batches at both ends of every exchange. Accounts of parts are added up, in any order, to the
- * counters of the job, from which the audit are made (engine/local/audit.h). One chunk's account
- * travels with its outputs; what a worker counted travels with the answers.
+ * Each part of a job counts its own work: records read and dropped, rows in and out of stages, and
+ * batches at both ends of every exchange. The counters of parts are added, in any order, to those
+ * of the job, from which the audit is made (engine/local/audit.h). The counters of one chunk are
+ * sent with its outputs, those of a worker with the answers.
  *
- * Memory: arrays live in the arena given. An encoded account leaves out all that is zero.
+ * Memory: arrays live in the given arena. Encoded counters leave out all that is zero.
  */
 #ifndef ENGINE_PLAN_COUNTERS_H
 #define ENGINE_PLAN_COUNTERS_H
@@ -77,12 +77,10 @@ MUST_USE bool counters_init(struct counters *counters, const struct plan *plan,
                             struct arena *arena);
 /* All counts are zero again. */
 void counters_reset(struct counters *counters, const struct plan *plan);
-void counters_merge(struct counters *counters, const struct plan *plan,
-                    const struct counters *more);
 
 void counters_encode(const struct counters *counters, const struct plan *plan, struct buf *out);
-/* Adds encoded counts to counters. STATUS_CORRUPT: not counters of this plan; the counters is
- * then not to be used any more. */
+/* Adds encoded counters. STATUS_CORRUPT: not counters of this plan; `counters` must not be used any
+ * more. */
 MUST_USE status counters_add(struct counters *counters, const struct plan *plan, struct text bytes,
                              struct error *err);
 
@@ -94,8 +92,7 @@ static inline void exchange_count_merge(struct exchange_count *end,
     end->hash_sum += more->hash_sum;
 }
 
-/* Whose a batch is: producer (the producer's shard), the shard it is for, its number in the
- * producer. */
+/* Where a batch belongs: its producer, the shard it is for, and its number from that producer. */
 struct batch_place {
     uint32_t producer;
     uint32_t shard;

@@ -285,7 +285,7 @@ static void put_quoted(struct text text, char quote, struct buf *out)
 
 _Static_assert((int)TIMESTAMP_TEXT_SIZE <= (int)NUMBER_TEXT_SIZE, "one size holds any value");
 
-void value_print(const struct value *value, struct type type, struct buf *out)
+static void value_print(const struct value *value, struct type type, struct buf *out)
 {
     char text[NUMBER_TEXT_SIZE];
     size_t size = 0;

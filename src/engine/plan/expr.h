@@ -67,18 +67,17 @@ bool expr_equal(const struct expr *a, const struct expr *b);
 bool expr_can_fail(const struct expr *expr);
 /* Whether evaluation counts values that it could not read. */
 bool expr_counts(const struct expr *expr);
-/* Either: it must see the rows it always saw, each once. */
+/* Either: no optimization may change the rows that it is evaluated for. */
 bool expr_keeps_its_place(const struct expr *expr);
-/* A rough price per row, for ordering predicates: a number comparison is 1. */
+/* A rough cost per row, for ordering predicates: a comparison of numbers is 1. */
 uint32_t expr_cost(const struct expr *expr);
-/* Texts of this column that have more bytes are all the same to the expression, as those are to
- * `column = 'text'` that are longer. UINT32_MAX: none are. */
+/* How many bytes of this column's texts the expression looks at: it cannot tell longer texts apart,
+ * as `column = 'text'` cannot tell those that are longer than the constant. UINT32_MAX: all. */
 uint32_t expr_prefix(const struct expr *expr, uint32_t column);
 /* Calls visit for every node, parents first. */
 void expr_visit(const struct expr *expr, void (*visit)(const struct expr *, void *), void *context);
 
 /* The expression as SQL; columns have the names of `input`, or numbers where that is NULL. */
 void expr_print(const struct expr *expr, const struct schema *input, struct buf *out);
-void value_print(const struct value *value, struct type type, struct buf *out);
 
 #endif

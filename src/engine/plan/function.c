@@ -1,8 +1,8 @@
 /* function.c - the table of functions, operators and aggregates.
  *
  * Functions stand in the order of their names' first mention; signatures of one name follow each
- * other, the more special first. Operators have a grammar of their own: the table only prices them,
- * and so it does with what nobody can write.
+ * other, the more special first. Operators have a grammar of their own: the table only has their
+ * costs, and those of functions that only the planner makes.
  */
 #include "engine/plan/function.h"
 

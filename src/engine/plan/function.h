@@ -81,7 +81,8 @@ enum function_id {
     /* (DATE or TIMESTAMP, constant format): the same type, with all that the format does not show
      * cleared, so that equal values are equal texts. Made by the planner only. */
     FUNCTION_STRFTIME_KEY,
-    /* What shards and sieves of joins go by; NULL if any argument is. Made by the planner only. */
+    /* The hash that chooses shards and Bloom filter bits of joins; NULL if any argument is. Made by
+     * the planner only. */
     FUNCTION_KEY_HASH,
     /* Lists. */
     FUNCTION_LIST_LENGTH,
@@ -101,7 +102,7 @@ struct function {
     uint8_t minimum_count;
     bool variadic;
     char result;  /* b i d t L as above, '=' the common type, '1' the first's type. */
-    uint8_t cost; /* Rough price per row; a number comparison is 1. */
+    uint8_t cost; /* Rough cost per row; a comparison of numbers is 1. */
     bool can_fail;
     bool constant_from_second; /* All arguments but the first must be constants. */
 };

@@ -1,16 +1,14 @@
 /* plan.h - what is to be computed: scans, pipelines (map stages) and folds, for all queries of a
  * job.
  *
- * The words are those of docs/explanation/architecture.md:
- *
  *     scan ──pipeline──▶ fold ──pipeline──▶ fold ──▶ ... ──▶ the fold that is a query's result
  *
  * A scan reads one table once, in one phase, for every pipeline that starts from it. A pipeline is
- * stateless: batches of its source in, for each one batch out, with the same number, to each shard
- * of its target fold. A fold applies numbered batches, in any order, and emits rows when all its
- * inputs are complete. A pipeline may use finished folds: as build sides to join with, and as
- * scalars. So a scan whose pipelines need such folds runs in a later phase than the scans below
- * them.
+ * stateless (a map): batches of its source in, for each one batch out, with the same number, to
+ * each shard of its target fold. A fold is a pipeline breaker with mergeable state: it applies
+ * numbered batches, in any order, and emits rows when all its inputs are complete. A pipeline may
+ * use finished folds: as build sides to join with, and as scalars. So a scan whose pipelines need
+ * such folds runs in a later phase than the scans below them.
  *
  * A plan is read-only once built and shared by all threads.
  * Memory: everything lives in the arena the planner was given.
@@ -71,12 +69,12 @@ enum op_kind {
     OP_RANK       /* Only the best rows of each partition, within the batch. */
 };
 
-/* What OP_PROBE finds, and what it says of it. */
+/* What OP_PROBE gives for the partners that it finds. */
 enum probe_kind {
     PROBE_JOIN, /* A row for every partner: the input's columns, then all of the build side. */
     PROBE_SEMI, /* The rows that have a partner, as they are. */
     PROBE_ROW,  /* As PROBE_JOIN, but instead of the build side's columns the number of its row, or
-                   of the first one that is the row's twin: see below. */
+                   of the first duplicate of that row: see below. */
     PROBE_FETCH /* key_columns[0] is such a number: the input's columns, then the row's. */
 };
 
@@ -119,7 +117,7 @@ struct pipeline {
     struct schema output; /* The columns on the exchange. */
     uint32_t target;      /* Fold. */
     uint32_t target_input;
-    uint64_t row_limit; /* LIMIT in source order: of a batch, no more rows can matter; 0: all. */
+    uint64_t row_limit; /* LIMIT in source order: no more rows of a batch are needed; 0: all. */
     uint32_t
         shard_keys; /* Rows go to shards by the hash of so many first columns; 0: see target. */
     uint32_t phase;
@@ -145,14 +143,14 @@ struct fold {
     uint32_t
         key_count; /* Leading columns that are group keys, which choose the shard, or join keys. */
     bool inner;    /* FOLD_JOIN: rows of input 0 without a partner are left out. */
-    bool partitioned; /* FOLD_JOIN: by key hash, where nothing behind it cares about order. */
+    bool partitioned; /* FOLD_JOIN: by key hash, where the order of its rows does not matter. */
     const struct grouping *grouping;
     const struct ranking *ranking;
     uint64_t offset;    /* Rows to leave out at the start, */
     uint64_t limit;     /* and how many to emit then; UINT64_MAX: all. */
     uint32_t side_keys; /* FOLD_COLLECT used as build side: its join keys are the first columns. */
     bool is_build_side;
-    bool is_bloom; /* Of a build side: it is only asked whether a key may be in it. */
+    bool is_bloom; /* Of a build side: only a Bloom filter of its keys is built. */
     const struct duplicate_set *duplicate_sets; /* Of a build side: all that are asked for. */
     uint32_t duplicate_set_count;
     bool is_scalar;    /* At most one row is allowed. */

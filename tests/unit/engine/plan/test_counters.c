@@ -44,25 +44,25 @@ struct triple {
     bool is_line; /* A count and a place, not three counts. */
 };
 
-struct layout {
+struct counter_layout {
     struct triple triples[TRIPLES_MAX];
     uint32_t count;
 };
 
-static void layout_add(struct layout *layout, uint64_t *a, uint64_t *b, uint64_t *c)
+static void layout_add(struct counter_layout *layout, uint64_t *a, uint64_t *b, uint64_t *c)
 {
     assert_true(layout->count < TRIPLES_MAX);
     layout->triples[layout->count++] = (struct triple){{a, b, c}, false};
 }
 
-static void layout_add_line(struct layout *layout, struct drop_counter *line)
+static void layout_add_line(struct counter_layout *layout, struct drop_counter *line)
 {
     layout_add(layout, &line->count, &line->first_chunk, &line->first_line);
     layout->triples[layout->count - 1].is_line = true;
 }
 
 static void layout_of(const struct counters *counters, const struct plan *plan,
-                      struct layout *layout)
+                      struct counter_layout *layout)
 {
     static uint64_t nothing;
     nothing = 0;
@@ -100,7 +100,7 @@ typedef uint64_t flat[TRIPLES_MAX][3];
 
 static void flatten(const struct counters *counters, const struct plan *plan, flat out)
 {
-    struct layout layout;
+    struct counter_layout layout;
     layout_of(counters, plan, &layout);
     memset(out, 0, sizeof(flat));
     for (uint32_t i = 0; i < layout.count; i++) {
@@ -119,14 +119,14 @@ static void check_flat(const struct counters *counters, const struct plan *plan,
 
 /* ---- random counters ---- */
 
-struct world {
+struct counter_world {
     struct arena arena;
     const struct plan *plan;
     struct counters parts[PARTS];
     flat total; /* Of all parts, added up naively. */
 };
 
-static struct counters new_counters(struct world *world)
+static struct counters new_counters(struct counter_world *world)
 {
     struct counters counters;
     assert_true(counters_init(&counters, world->plan, &world->arena));
@@ -145,10 +145,11 @@ static void fill_triple(struct random *random, const struct triple *triple)
     }
 }
 
-static void fill_counters(struct world *world, struct random *random, struct counters *counters)
+static void fill_counters(struct counter_world *world, struct random *random,
+                          struct counters *counters)
 {
     const struct plan *plan = world->plan;
-    struct layout layout;
+    struct counter_layout layout;
     layout_of(counters, plan, &layout);
     for (uint32_t i = 0; i < layout.count; i++) {
         fill_triple(random, &layout.triples[i]);
@@ -173,7 +174,7 @@ static bool is_before(const uint64_t *a, const uint64_t *b)
     return a[1] != b[1] ? a[1] < b[1] : a[2] < b[2];
 }
 
-static void add_naively(flat total, const struct layout *layout, flat part)
+static void add_naively(flat total, const struct counter_layout *layout, flat part)
 {
     for (uint32_t i = 0; i < layout->count; i++) {
         if (!layout->triples[i].is_line) {
@@ -191,13 +192,13 @@ static void add_naively(flat total, const struct layout *layout, flat part)
     }
 }
 
-static void world_open(struct world *world, uint64_t seed)
+static void world_open(struct counter_world *world, uint64_t seed)
 {
     struct random random = {seed};
-    *world = (struct world){.plan = NULL};
+    *world = (struct counter_world){.plan = NULL};
     world->plan = make_plan(&world->arena);
     for (uint32_t i = 0; i < PARTS; i++) {
-        struct layout layout;
+        struct counter_layout layout;
         flat part;
         world->parts[i] = new_counters(world);
         fill_counters(world, &random, &world->parts[i]);
@@ -207,12 +208,12 @@ static void world_open(struct world *world, uint64_t seed)
     }
 }
 
-static void world_close(struct world *world)
+static void world_close(struct counter_world *world)
 {
     arena_done(&world->arena);
 }
 
-static struct text encode(const struct world *world, const struct counters *counters,
+static struct text encode(const struct counter_world *world, const struct counters *counters,
                           struct buf *out)
 {
     buf_reset(out);
@@ -227,7 +228,7 @@ static void a_decoded_counters_is_the_one_encoded(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
-        struct world world;
+        struct counter_world world;
         struct buf bytes = {0};
         struct buf again = {0};
         world_open(&world, seed);
@@ -251,7 +252,7 @@ static void a_decoded_counters_is_the_one_encoded(void **state)
 static void an_counters_of_nothing_is_no_bytes(void **state)
 {
     (void)state;
-    struct world world;
+    struct counter_world world;
     struct buf bytes = {0};
     struct error err;
     world_open(&world, 3);
@@ -266,7 +267,8 @@ static void an_counters_of_nothing_is_no_bytes(void **state)
         counters_reset(&world.parts[i], world.plan);
         check_flat(&world.parts[i], world.plan, nothing);
         /* What was reset can be used as before. */
-        counters_merge(&world.parts[i], world.plan, &counters);
+        assert_int_equal(counters_add(&world.parts[i], world.plan, (struct text){0}, &err),
+                         STATUS_OK);
         assert_int_equal(encode(&world, &world.parts[i], &bytes).size, 0);
     }
     buf_done(&bytes);
@@ -291,29 +293,25 @@ static void parts_add_up_to_the_same_in_any_order_and_grouping(void **state)
     (void)state;
     struct random random = {77};
     for (uint64_t seed = 100; seed < 130; seed++) {
-        struct world world;
+        struct counter_world world;
         struct buf bytes = {0};
         struct error err;
         uint32_t order[PARTS];
         world_open(&world, seed);
         for (uint32_t round = 0; round < 10; round++) {
-            /* Some parts are merged, some come as bytes, into groups that are then put together. */
+            /* Parts go into groups, which are then put together. */
             struct counters groups[3] = {new_counters(&world), new_counters(&world),
                                          new_counters(&world)};
             shuffle(&random, order);
             for (uint32_t i = 0; i < PARTS; i++) {
                 struct counters *group = &groups[random_below(&random, 3)];
-                const struct counters *part = &world.parts[order[i]];
-                if (random_below(&random, 2) == 0) {
-                    counters_merge(group, world.plan, part);
-                } else {
-                    struct text text = encode(&world, part, &bytes);
-                    assert_int_equal(counters_add(group, world.plan, text, &err), STATUS_OK);
-                }
+                struct text text = encode(&world, &world.parts[order[i]], &bytes);
+                assert_int_equal(counters_add(group, world.plan, text, &err), STATUS_OK);
             }
-            counters_merge(&groups[2], world.plan, &groups[0]);
-            struct text text = encode(&world, &groups[1], &bytes);
-            assert_int_equal(counters_add(&groups[2], world.plan, text, &err), STATUS_OK);
+            for (uint32_t i = 0; i < 2; i++) {
+                struct text text = encode(&world, &groups[i], &bytes);
+                assert_int_equal(counters_add(&groups[2], world.plan, text, &err), STATUS_OK);
+            }
             check_flat(&groups[2], world.plan, world.total);
         }
         buf_done(&bytes);
@@ -324,7 +322,7 @@ static void parts_add_up_to_the_same_in_any_order_and_grouping(void **state)
 /* ---- hostile bytes ---- */
 
 /* Bytes in a block of their own, so that a step past their end is noticed. */
-static bool is_accepted(struct world *world, const unsigned char *bytes, size_t size)
+static bool is_accepted(struct counter_world *world, const unsigned char *bytes, size_t size)
 {
     struct arena_mark mark = arena_mark(&world->arena);
     struct counters counters = new_counters(world);
@@ -343,7 +341,7 @@ static bool is_accepted(struct world *world, const unsigned char *bytes, size_t 
 static void cut_and_changed_bytes_are_refused_or_are_an_counters(void **state)
 {
     (void)state;
-    struct world world;
+    struct counter_world world;
     struct buf bytes = {0};
     world_open(&world, 5);
     struct text text = encode(&world, &world.parts[0], &bytes);
@@ -396,7 +394,7 @@ static uint32_t index_count(const struct plan *plan, uint8_t tag, uint32_t table
 static void tags_and_indexes_the_plan_has_not_are_refused(void **state)
 {
     (void)state;
-    struct world world;
+    struct counter_world world;
     struct buf bytes = {0};
     world_open(&world, 6);
     for (uint32_t table = 0; table < world.plan->table_count; table++) {

@@ -1,4 +1,4 @@
-/* test_expr.c - expressions compare, print and are priced; the table of functions is sound.
+/* test_expr.c - expressions compare, print and have costs; the table of functions is sound.
  *
  * Method: printed SQL is written down per expression. The table is walked whole: every function has
  * an entry, every entry has known letters, and signatures of one name follow each other.
