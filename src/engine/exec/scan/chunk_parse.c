@@ -23,9 +23,9 @@
 
 enum {
     /* What is loaded before a field's end: the last word of a long number before its suffix. */
-    EARLY_BYTES = WORD_BYTES + 4,
-    /* And from its start: a timestamp, or a minus and a word. */
-    LATE_BYTES = TIMESTAMP_SECONDS_SIZE,
+    BYTES_BEFORE_END = WORD_BYTES + 4,
+    /* What is loaded from its start: a timestamp, or a minus and a word. */
+    BYTES_FROM_START = TIMESTAMP_SECONDS_SIZE,
     PAUSE_BLOCKS_MAX = 31,
 };
 
@@ -228,7 +228,7 @@ ALWAYS_INLINE bool load_plain(const struct chunk_fields *fields, uint32_t first,
 }
 
 /* A block of words, and what is not in them. */
-struct block {
+struct number_block {
     struct words words;
     struct words heads;          /* Of long INTs: the digits before the last eight. */
     struct words negative;       /* All ones for fields that begin with a minus, else 0. */
@@ -243,7 +243,7 @@ struct block {
  * it. The word of an empty one is `empty`. */
 ALWAYS_INLINE bool load_shaped(const struct chunk_fields *fields, uint32_t first,
                                const struct number_shape *shape_in, uint64_t empty, bool is_long,
-                               struct block *block)
+                               struct number_block *block)
 {
     const uint32_t *position = fields->positions + (size_t)first * fields->stride;
     const size_t stride = fields->stride;
@@ -289,7 +289,8 @@ ALWAYS_INLINE bool load_shaped(const struct chunk_fields *fields, uint32_t first
 
 /* Not for long ones. `empty` is the word of an empty field. */
 static bool block_load(const struct chunk_fields *fields, uint32_t first,
-                       const struct number_shape *number_shape, uint64_t empty, struct block *block)
+                       const struct number_shape *number_shape, uint64_t empty,
+                       struct number_block *block)
 {
     if (!number_shape->is_plain)
         return load_shaped(fields, first, number_shape, empty, false, block);
@@ -298,7 +299,7 @@ static bool block_load(const struct chunk_fields *fields, uint32_t first,
     return load_plain(fields, first, &block->words);
 }
 
-static void block_negate(const struct block *block, uint64_t *values)
+static void block_negate(const struct number_block *block, uint64_t *values)
 {
     if (LIKELY(!block->has_negative)) return;
     for (uint32_t i = 0; i < WORDS_COUNT; i++) {
@@ -308,7 +309,7 @@ static void block_negate(const struct block *block, uint64_t *values)
 }
 
 static bool block_read_ints(const struct chunk_fields *fields, uint32_t first,
-                            const struct number_shape *number_shape, struct block *block,
+                            const struct number_shape *number_shape, struct number_block *block,
                             int64_t *out_ints)
 {
     const struct words_point none = {0};
@@ -349,7 +350,8 @@ static struct scaling scaling_of(struct type type)
 
 /* Integers, whose decimals are the shape's or, if the block is mixed, its own. */
 static bool block_read_points(const struct chunk_fields *fields, uint32_t first,
-                              struct number_shape *number_shape, struct block *block, uint64_t *out)
+                              struct number_shape *number_shape, struct number_block *block,
+                              uint64_t *out)
 {
     enum { MIXED_RUN = 2 }; /* So many, and the next is taken to be mixed as well. */
     struct words_point point = words_point_at(number_shape->decimals);
@@ -382,7 +384,7 @@ static bool block_read_points(const struct chunk_fields *fields, uint32_t first,
 
 static bool block_read_decimals(const struct chunk_fields *fields, uint32_t first,
                                 struct number_shape *number_shape, const struct scaling *scaling,
-                                struct block *block, int64_t *out_ints)
+                                struct number_block *block, int64_t *out_ints)
 {
     uint64_t *out = (uint64_t *)out_ints;
     if (!block_read_points(fields, first, number_shape, block, out)) return false;
@@ -405,7 +407,8 @@ static bool block_read_decimals(const struct chunk_fields *fields, uint32_t firs
 }
 
 static bool block_read_doubles(const struct chunk_fields *fields, uint32_t first,
-                               struct number_shape *number_shape, struct block *block, double *out)
+                               struct number_shape *number_shape, struct number_block *block,
+                               double *out)
 {
     uint64_t values[WORDS_COUNT];
     if (!block_read_points(fields, first, number_shape, block, values)) return false;
@@ -489,7 +492,7 @@ static bool block_read(const struct chunk_fields *fields, uint32_t first, struct
 {
     struct column *column = values->column;
     struct number_shape *number_shape = &habits->number_shape;
-    struct block block;
+    struct number_block block;
     block.empty_count = 0;
     bool is_read;
     switch (column->type.kind) {
@@ -521,13 +524,13 @@ static struct span loadable_rows(const struct chunk_fields *fields)
     const uint32_t *positions = fields->positions;
     size_t stride = fields->stride;
     struct span rows = {0, fields->count};
-    while (rows.first < rows.end && positions[rows.first * stride + 1] < EARLY_BYTES) {
+    while (rows.first < rows.end && positions[rows.first * stride + 1] < BYTES_BEFORE_END) {
         rows.first++;
     }
     if (rows.first == rows.end) return rows;
     uint32_t bytes_end = positions[(rows.end - 1) * stride + 1];
     while (rows.end > rows.first &&
-           bytes_end - (positions[(rows.end - 1) * stride] + 1) < LATE_BYTES) {
+           bytes_end - (positions[(rows.end - 1) * stride] + 1) < BYTES_FROM_START) {
         rows.end--;
     }
     return rows;

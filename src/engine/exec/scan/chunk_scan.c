@@ -6,8 +6,8 @@
  * the nullable ones are counted. As long as nothing fails, a batch has no row flags, no row numbers
  * and no NULLs; each comes into being with the first row that needs it.
  *
- * TEXT is left where it is: emptiness can be told from the positions, and most rows are filtered
- * out before anybody reads their texts.
+ * TEXT is materialized late: emptiness can be told from the positions, and most rows are filtered
+ * out before any expression reads their texts.
  */
 #include "engine/exec/scan/chunk_scan.h"
 
@@ -18,7 +18,7 @@
 #include "engine/exec/scan/chunk_parse.h"
 
 enum {
-    /* A selection of at least one row in so many makes all row store be loaded. */
+    /* When one row in so many is asked for, all rows that are kept are loaded. */
     LOAD_ALL_FRACTION = 4,
 };
 
@@ -47,7 +47,7 @@ struct chunk_scan {
     size_t piece_end;
     uint64_t lines_before; /* The current piece. */
     uint32_t error_offset;
-    struct chunk_counters table_counters;
+    struct chunk_counters counters;
 
     struct column *columns; /* The current batch's, rows first_row .. first_row + row_count - 1. */
     struct scan_column *states;
@@ -103,15 +103,15 @@ static bool scan_alloc(struct chunk_scan *scan, const bool *used)
     scan->used = arena_array(arena, bool, count);
     scan->columns = arena_array(arena, struct column, count);
     scan->states = arena_array(arena, struct scan_column, count);
-    scan->table_counters.nulled = arena_array(arena, struct drop_count, count);
-    scan->table_counters.dropped = arena_calloc(arena, count, sizeof *scan->table_counters.dropped,
-                                                alignof(struct drop_count));
+    scan->counters.nulled = arena_array(arena, struct drop_count, count);
+    scan->counters.dropped =
+        arena_calloc(arena, count, sizeof *scan->counters.dropped, alignof(struct drop_count));
     scan->failed = arena_array(arena, uint32_t, CHUNK_SCAN_ROWS + 1);
     scan->rows = arena_array(arena, uint32_t, CHUNK_SCAN_ROWS);
     scan->dropped = arena_array(arena, uint8_t, CHUNK_SCAN_ROWS);
     if (scan->used == NULL || scan->columns == NULL || scan->states == NULL ||
-        scan->table_counters.nulled == NULL || scan->table_counters.dropped == NULL ||
-        scan->failed == NULL || scan->rows == NULL || scan->dropped == NULL) {
+        scan->counters.nulled == NULL || scan->counters.dropped == NULL || scan->failed == NULL ||
+        scan->rows == NULL || scan->dropped == NULL) {
         return false;
     }
     for (uint32_t column = 0; column < count; column++) {
@@ -157,11 +157,13 @@ void chunk_scan_destroy(struct chunk_scan *scan)
     memory_free(scan->budget, scan, sizeof *scan);
 }
 
+#if FAULT_INJECTION
 void chunk_scan_set_piece(struct chunk_scan *scan, size_t piece_bytes)
 {
     ASSERT(piece_bytes > 0);
     scan->piece_bytes = piece_bytes;
 }
+#endif
 
 /* The column's fields in rows first_row .. first_row + count - 1. */
 static struct chunk_fields scan_fields(struct chunk_scan *scan, uint32_t column, uint32_t first_row,
@@ -211,7 +213,7 @@ static void scan_reset(struct chunk_scan *scan)
     scan->kept_count = 0;
     scan->error_offset = 0;
     scan->memory_failed = false;
-    struct chunk_counters *table_counters = &scan->table_counters;
+    struct chunk_counters *table_counters = &scan->counters;
     *table_counters = (struct chunk_counters){.dropped = table_counters->dropped,
                                               .nulled = table_counters->nulled};
     for (uint32_t column = 0; column < scan->column_count; column++) {
@@ -259,7 +261,7 @@ static status scan_index_piece(struct chunk_scan *scan, struct error *err)
 
 static status scan_begin_piece(struct chunk_scan *scan, struct error *err)
 {
-    struct chunk_counters *table_counters = &scan->table_counters;
+    struct chunk_counters *table_counters = &scan->counters;
     scan->first_row = 0;
     scan->row_count = 0;
     scan->lines_before = scan->chunk.lines_before + table_counters->line_count;
@@ -316,7 +318,7 @@ static __attribute__((noinline)) void scan_drop_rows(struct chunk_scan *scan, ui
         if (scan->dropped[row] != 0) continue;
         bool is_empty = chunk_field_is_empty(chunk_field_raw(fields, row));
         enum drop_reason reason = is_empty ? DROP_EMPTY : DROP_UNREADABLE;
-        scan_count_row(scan, &scan->table_counters.dropped[column][reason], row);
+        scan_count_row(scan, &scan->counters.dropped[column][reason], row);
         scan->dropped[row] = 1;
         scan->kept_count--;
     }
@@ -340,8 +342,7 @@ static __attribute__((noinline)) void scan_null_rows(struct chunk_scan *scan, ui
         uint32_t row = scan->failed[i];
         nulls[row] = 1;
         if (chunk_field_is_empty(chunk_field_raw(fields, row))) continue;
-        if (!scan_is_dropped(scan, row))
-            scan_count_row(scan, &scan->table_counters.nulled[column], row);
+        if (!scan_is_dropped(scan, row)) scan_count_row(scan, &scan->counters.nulled[column], row);
     }
 }
 
@@ -381,7 +382,7 @@ static status scan_read_batch(struct chunk_scan *scan, struct error *err)
     for (uint32_t column = 0; column < scan->column_count; column++) {
         if (!scan_field(scan, column)->not_null) TRY(scan_read_column(scan, column, err));
     }
-    scan->table_counters.kept_count += scan->kept_count;
+    scan->counters.kept_count += scan->kept_count;
     return STATUS_OK;
 }
 
@@ -447,7 +448,8 @@ static void scan_load_all(struct chunk_scan *scan, uint32_t column,
     }
 }
 
-/* Even if all that is between the quotes are quotes, half of them are left. */
+/* Whether the value is longer than the prefix even if all bytes between its quotes are doubled
+ * quotes, of which half are left. */
 static bool is_beyond(struct text raw, uint32_t prefix)
 {
     return raw.size > 2 && (raw.size - 2) / 2 > prefix;
@@ -483,7 +485,7 @@ status chunk_scan_materialize(struct chunk_scan *scan, uint32_t column, struct s
     }
     ASSERT(scan->used[column]);
     struct chunk_fields fields = scan_fields(scan, column, scan->first_row, scan->row_count);
-    /* Without quotes there is nothing to be spared. */
+    /* Without quotes a text is a view of the chunk: a prefix would save nothing. */
     bool is_whole = prefix == UINT32_MAX || !fields.has_quotes;
     if (is_whole && (uint64_t)selection.count * LOAD_ALL_FRACTION >= scan->row_count) {
         scan_load_all(scan, column, &fields);
@@ -498,5 +500,5 @@ status chunk_scan_materialize(struct chunk_scan *scan, uint32_t column, struct s
 
 const struct chunk_counters *chunk_scan_counters(const struct chunk_scan *scan)
 {
-    return &scan->table_counters;
+    return &scan->counters;
 }

@@ -1,10 +1,10 @@
 /* chunk_scan.h - a chunk of CSV to checked batches of columns.
  *
- *     create -> (begin -> (next -> load*)* -> tally)* -> destroy
+ *     create -> (begin -> (next -> materialize*)* -> counters)* -> destroy
  *
- * Every record is checked whichever queries run, so that the audit do not depend on the question:
+ * Every record is checked whichever queries run, so that the audit does not depend on them:
  * - A record with the wrong number of fields is left out.
- * - NOT NULL columns are looked at in the order they are declared. The record is dropped under the
+ * - NOT NULL columns are checked in the order they are declared. The record is dropped under the
  *   first that is empty (`""` as well) or does not read as its type.
  * - In a record that is kept, a nullable column that is empty is NULL. One that does not read as
  *   its type is NULL too, and counted.
@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "engine/base/error.h"
+#include "engine/base/fault_injection.h"
 #include "engine/base/memory.h"
 #include "engine/data/column.h"
 #include "engine/plan/plan.h"
@@ -28,8 +29,8 @@
 
 enum {
     CHUNK_SCAN_ROWS = 2048,
-    /* A chunk is looked at in pieces of about so many bytes: these and the index of them stay in
-     * the cache until they have become batches. */
+    /* A chunk is scanned in pieces of about so many bytes: a piece and its index stay in the cache
+     * until they have become batches. */
     CHUNK_PIECE_BYTES = 256 << 10,
 };
 
@@ -43,7 +44,7 @@ struct chunk {
     const uint32_t *column_map; /* Table column -> column in the file. */
     uint64_t offset;            /* Of the first byte in the file, for messages. */
     uint64_t lines_before;      /* Of the same numbered chunk. */
-    /* Begun by whoever read the chunk, who owns it; NULL when nobody has looked at the bytes. */
+    /* Begun and owned by the reader of the chunk; NULL: the scan makes its own. */
     struct csv_index *index;
 };
 
@@ -63,7 +64,7 @@ struct chunk_counters {
 
 struct chunk_scan;
 
-/* The table is borrowed for the scan's lifetime; it has no columns of list types. used[c]: some
+/* The table is borrowed as long as the scan lives; it has no columns of list types. used[c]: some
  * query reads the value of table column c. */
 MUST_USE status chunk_scan_create(const struct table *table, const bool *used, uint32_t field_limit,
                                   struct budget *budget, struct chunk_scan **out,
@@ -71,8 +72,10 @@ MUST_USE status chunk_scan_create(const struct table *table, const bool *used, u
 /* Accepts NULL. */
 void chunk_scan_destroy(struct chunk_scan *scan);
 
+#if FAULT_INJECTION
 /* For tests: smaller pieces. */
 void chunk_scan_set_piece(struct chunk_scan *scan, size_t piece_bytes);
+#endif
 
 /* The chunk's bytes are borrowed until the next begin. Here or in next, an unclosed quote is
  * STATUS_INPUT, a field that is used or checked and longer than the limit STATUS_LIMIT; then only
@@ -90,8 +93,8 @@ MUST_USE status chunk_scan_next(struct chunk_scan *scan, struct batch *out_batch
 
 /* Makes the values of a used TEXT column valid for these rows, some of those selected in the
  * current batch; for other types, and for rows that have them already, there is nothing to do. A
- * text of more than `reach` bytes may be another one of more than that. Read batch.columns[column]
- * anew afterwards. */
+ * text of more than `prefix` bytes may come as any other text of more than that: the expression
+ * cannot tell them apart (expr_prefix). Read batch.columns[column] again afterwards. */
 MUST_USE status chunk_scan_materialize(struct chunk_scan *scan, uint32_t column,
                                        struct selection selection, uint32_t prefix,
                                        struct error *err);

@@ -1,14 +1,14 @@
-/* late_column.c - each column that is named, once. */
+/* late_column.c - each column that an expression names, once. */
 #include "engine/exec/scan/late_column.h"
 
 static void note_column(const struct expr *expr, void *context)
 {
-    struct late_columns *loads = context;
+    struct late_columns *columns = context;
     if (expr->kind != EXPR_COLUMN) return;
-    for (uint32_t i = 0; i < loads->count; i++) {
-        if (loads->items[i].column == expr->column) return;
+    for (uint32_t i = 0; i < columns->count; i++) {
+        if (columns->items[i].column == expr->column) return;
     }
-    loads->items[loads->count++] = (struct late_column){.column = expr->column};
+    columns->items[columns->count++] = (struct late_column){.column = expr->column};
 }
 
 status late_columns_of(const struct expr *expr, uint32_t column_count, struct arena *arena,
@@ -23,12 +23,12 @@ status late_columns_of(const struct expr *expr, uint32_t column_count, struct ar
     return STATUS_OK;
 }
 
-status late_columns_run(const struct late_columns *loads, struct materializer *materializer,
+status late_columns_run(const struct late_columns *columns, struct materializer *materializer,
                         struct selection selection, struct error *err)
 {
-    for (uint32_t i = 0; materializer != NULL && i < loads->count; i++) {
-        TRY(materializer->load(materializer, loads->items[i].column, selection,
-                               loads->items[i].prefix, err));
+    for (uint32_t i = 0; materializer != NULL && i < columns->count; i++) {
+        TRY(materializer->load(materializer, columns->items[i].column, selection,
+                               columns->items[i].prefix, err));
     }
     return STATUS_OK;
 }

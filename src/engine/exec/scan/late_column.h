@@ -1,8 +1,9 @@
 /* late_column.h - which columns of a source an expression needs, and how much of them.
  *
- * A source's batches come without the values of their TEXT columns (chunk_scan.h). Whoever computes
- * something from them asks for the rows it looks at, each time: of those that are there nothing is
- * done again.
+ * Late materialization (Abadi, Myers, DeWitt, Madden: Materialization strategies in a
+ * column-oriented DBMS, 2007): a source's batches come without the values of their TEXT columns
+ * (chunk_scan.h). Before an expression is evaluated, the rows it is evaluated for are asked for,
+ * each time; rows that are there already cost nothing.
  *
  * Memory: lists live in the arena they are made in. Threads: one owner.
  */
@@ -16,7 +17,7 @@
 
 /* Fills columns of the source's batches when they are first needed. */
 struct materializer {
-    /* For `reach` see expr_prefix. */
+    /* `prefix`: see expr_prefix. */
     status (*load)(struct materializer *materializer, uint32_t column, struct selection selection,
                    uint32_t prefix, struct error *err);
 };
@@ -31,11 +32,11 @@ struct late_columns {
     uint32_t count;
 };
 
-/* What the expression reads, of `column_count` columns. */
+/* The columns that the expression reads, of `column_count`. */
 MUST_USE status late_columns_of(const struct expr *expr, uint32_t column_count, struct arena *arena,
                                 struct late_columns *out, struct error *err);
-/* Nothing is to be done when the loader is NULL: all columns are there. */
-MUST_USE status late_columns_run(const struct late_columns *loads,
+/* Does nothing when the materializer is NULL: all columns are there. */
+MUST_USE status late_columns_run(const struct late_columns *columns,
                                  struct materializer *materializer, struct selection selection,
                                  struct error *err);
 

@@ -32,26 +32,26 @@ static const struct type types[] = {
 };
 
 /* Where the column stands in its records, and how these end. */
-struct place {
+struct field_place {
     uint32_t column;
     uint32_t column_count;
     bool has_cr;
 };
 
-static const struct place places[] = {
+static const struct field_place places[] = {
     {0, 1, false}, {0, 1, true}, {0, 2, false}, {1, 2, false}, {1, 2, true}, {1, 3, false},
 };
 
 enum { TYPES = sizeof types / sizeof types[0], PLACES = sizeof places / sizeof places[0] };
 
 /* The fields of a column. */
-struct sample {
+struct parse_sample {
     char bytes[ROWS_MAX][FIELD_MAX];
     uint32_t sizes[ROWS_MAX];
     uint32_t count;
 };
 
-static struct sample sample;
+static struct parse_sample sample;
 
 static void sample_add(const char *bytes, size_t size)
 {
@@ -83,7 +83,7 @@ static bool model_read(struct text field, struct type type, int64_t *out)
 }
 
 /* The records of the sample's fields, in a block of their size that the caller frees. */
-static char *write_chunk(struct place place, size_t *out_size)
+static char *write_chunk(struct field_place place, size_t *out_size)
 {
     static char chunk[CHUNK_MAX];
     size_t size = 0;
@@ -107,7 +107,7 @@ static char *write_chunk(struct place place, size_t *out_size)
     return bytes;
 }
 
-static void check_sample(struct type type, struct place place)
+static void check_sample(struct type type, struct field_place place)
 {
     static struct error err;
     static int64_t values[ROWS_MAX];
@@ -175,7 +175,7 @@ static void sample_put_odd(const char *usual, const char *odd, size_t odd_size)
     }
 }
 
-static void check_if_full(struct type type, struct place place)
+static void check_if_full(struct type type, struct field_place place)
 {
     if (sample.count + 40 <= ROWS_MAX) return;
     check_sample(type, place);
@@ -215,7 +215,7 @@ static void every_length_and_point_is_read_among_every_look(void **state)
     (void)state;
     for (size_t type = 0; type < TYPES; type++) {
         for (size_t look = 0; look < LOOKS; look++) {
-            struct place place = places[(type + look) % PLACES];
+            struct field_place place = places[(type + look) % PLACES];
             sample.count = 0;
             for (uint32_t number = 0; number < 21 * 22 * 4; number++) {
                 char odd[FIELD_MAX] = "-";
@@ -245,7 +245,7 @@ static void every_byte_in_every_place_is_read_among_its_like(void **state)
         for (size_t look = 0; look < LOOKS + 2; look++) {
             const char *usual = look < LOOKS ? looks[look] : times[look - LOOKS];
             size_t size = strlen(usual);
-            struct place place = places[(type + look) % PLACES];
+            struct field_place place = places[(type + look) % PLACES];
             sample.count = 0;
             for (size_t at = 0; at < size; at++) {
                 for (int byte = 0; byte < 256; byte++) {
@@ -262,7 +262,7 @@ static void every_byte_in_every_place_is_read_among_its_like(void **state)
     }
 }
 
-/* What nobody has read yet is no date, not even one of zero bytes. */
+/* Before the first date is read there is no last one, not even one of zero bytes. */
 static void a_date_of_zero_bytes_is_none(void **state)
 {
     (void)state;

@@ -22,7 +22,7 @@
 
 enum { COLUMNS_MAX = 9, FILE_COLUMNS_MAX = 12, CHUNK_MAX = 1 << 20, FIELD_MAX = 64 };
 
-struct example {
+struct scan_example {
     struct field fields[COLUMNS_MAX];
     bool used[COLUMNS_MAX];
     uint32_t map[COLUMNS_MAX];
@@ -33,14 +33,14 @@ struct example {
 };
 
 /* One record as the model reads it. */
-struct record {
+struct scan_record {
     size_t start;
     uint32_t field_count;
     char values[FILE_COLUMNS_MAX + 2][FIELD_MAX];
     uint32_t sizes[FILE_COLUMNS_MAX + 2];
 };
 
-struct model {
+struct scan_model {
     size_t at;
     uint64_t record_count;
     uint64_t kept_count;
@@ -51,15 +51,16 @@ struct model {
 
 static struct error err;
 
-static void count_drop(const struct example *example, struct drop_count *drops, size_t offset)
+static void count_drop(const struct scan_example *example, struct drop_count *drops, size_t offset)
 {
     if (drops->count++ == 0) drops->first_line = csv_count_lines(example->bytes, offset);
 }
 
-static bool model_record(const struct example *example, struct model *model, struct record *record)
+static bool model_record(const struct scan_example *example, struct scan_model *model,
+                         struct scan_record *record)
 {
     if (model->at == example->size) return false;
-    *record = (struct record){.start = model->at};
+    *record = (struct scan_record){.start = model->at};
     struct model_field field;
     do {
         char value[CHUNK_MAX / 256];
@@ -111,7 +112,7 @@ static bool model_parse(struct type type, struct text text, int64_t *out)
     }
 }
 
-static struct text record_text(const struct example *example, const struct record *record,
+static struct text record_text(const struct scan_example *example, const struct scan_record *record,
                                uint32_t column)
 {
     uint32_t at = example->map[column];
@@ -119,7 +120,8 @@ static struct text record_text(const struct example *example, const struct recor
 }
 
 /* Whether the record is kept; counts it as the rules say. */
-static bool model_keep(const struct example *example, struct model *model, struct record *record)
+static bool model_keep(const struct scan_example *example, struct scan_model *model,
+                       struct scan_record *record)
 {
     model->record_count++;
     if (record->field_count != example->file_columns) {
@@ -147,7 +149,7 @@ static bool model_keep(const struct example *example, struct model *model, struc
     return true;
 }
 
-static void check_value(const struct example *example, const struct record *record,
+static void check_value(const struct scan_example *example, const struct scan_record *record,
                         const struct column *values, uint32_t column, uint32_t row)
 {
     struct type type = example->fields[column].type;
@@ -167,7 +169,7 @@ static void check_value(const struct example *example, const struct record *reco
 }
 
 /* The same when only so many bytes count: whatever a longer text has become, it is longer. */
-static void check_within(const struct example *example, const struct record *record,
+static void check_within(const struct scan_example *example, const struct scan_record *record,
                          const struct column *values, uint32_t column, uint32_t row,
                          uint32_t prefix)
 {
@@ -180,7 +182,7 @@ static void check_within(const struct example *example, const struct record *rec
     }
 }
 
-static void put(struct example *example, const char *bytes, size_t size)
+static void put(struct scan_example *example, const char *bytes, size_t size)
 {
     assert_true(example->size + size <= CHUNK_MAX);
     memcpy(example->bytes + example->size, bytes, size);
@@ -227,7 +229,7 @@ static size_t any_text(struct random *random, struct type type, uint32_t dirt, c
     return (size_t)sprintf(out, "%s", odd[random_below(random, sizeof odd / sizeof odd[0])]);
 }
 
-static void put_field(struct example *example, struct random *random, struct type type,
+static void put_field(struct scan_example *example, struct random *random, struct type type,
                       uint32_t dirt, bool may_quote)
 {
     char value[FIELD_MAX];
@@ -249,7 +251,7 @@ static void put_field(struct example *example, struct random *random, struct typ
     if (random_below(random, 50) == 0) put(example, "z", 1);
 }
 
-static void make_table(struct example *example, struct random *random)
+static void make_table(struct scan_example *example, struct random *random)
 {
     static const struct type types[] = {
         {.kind = TYPE_BOOL},
@@ -285,7 +287,7 @@ static void make_table(struct example *example, struct random *random)
     };
 }
 
-static struct type file_column_type(const struct example *example, uint32_t file_column)
+static struct type file_column_type(const struct scan_example *example, uint32_t file_column)
 {
     for (uint32_t column = 0; column < example->table.schema.count; column++) {
         if (example->map[column] == file_column) return example->fields[column].type;
@@ -293,7 +295,7 @@ static struct type file_column_type(const struct example *example, uint32_t file
     return TYPE(TEXT);
 }
 
-static void make_chunk(struct example *example, struct random *random)
+static void make_chunk(struct scan_example *example, struct random *random)
 {
     static const uint32_t dirts[] = {0, 1, 20, 100};
     static const uint32_t row_counts[] = {0, 1, 10, 3000, 5000};
@@ -324,15 +326,15 @@ static void make_chunk(struct example *example, struct random *random)
 
 /* Checks a batch against the next records of the model. The TEXT columns are loaded for runs of
  * rows first, as far as a few bytes reach or whole, and then for all. */
-static void check_batch(const struct example *example, struct chunk_scan *scan,
+static void check_batch(const struct scan_example *example, struct chunk_scan *scan,
                         struct random *random, const struct batch *batch,
-                        struct selection selection, struct model *model)
+                        struct selection selection, struct scan_model *model)
 {
     assert_true(selection.count > 0);
     assert_true(selection.count <= batch->row_count);
     assert_int_equal(batch->column_count, example->table.schema.count);
     uint32_t *rows = malloc(selection.count * sizeof *rows);
-    struct record *records = malloc(selection.count * sizeof *records);
+    struct scan_record *records = malloc(selection.count * sizeof *records);
     assert_non_null(rows);
     assert_non_null(records);
     for (uint32_t i = 0; i < selection.count; i++) {
@@ -371,8 +373,9 @@ static void check_count(struct drop_count actual, struct drop_count expected)
     if (expected.count > 0) assert_int_equal(actual.first_line, expected.first_line);
 }
 
-static void check_counters(const struct example *example,
-                           const struct chunk_counters *table_counters, const struct model *model)
+static void check_counters(const struct scan_example *example,
+                           const struct chunk_counters *table_counters,
+                           const struct scan_model *model)
 {
     assert_int_equal(table_counters->record_count, model->record_count);
     assert_int_equal(table_counters->kept_count, model->kept_count);
@@ -386,7 +389,8 @@ static void check_counters(const struct example *example,
     }
 }
 
-static void check_chunk(struct example *example, struct chunk_scan *scan, struct random *random)
+static void check_chunk(struct scan_example *example, struct chunk_scan *scan,
+                        struct random *random)
 {
     struct chunk chunk = {
         .bytes = example->bytes,
@@ -394,7 +398,7 @@ static void check_chunk(struct example *example, struct chunk_scan *scan, struct
         .file_columns = example->file_columns,
         .column_map = example->map,
     };
-    struct model model = {0};
+    struct scan_model model = {0};
     assert_int_equal(chunk_scan_begin(scan, &chunk, &err), STATUS_OK);
     for (;;) {
         struct batch batch;
@@ -404,7 +408,7 @@ static void check_chunk(struct example *example, struct chunk_scan *scan, struct
         if (!more) break;
         check_batch(example, scan, random, &batch, selection, &model);
     }
-    struct record record;
+    struct scan_record record;
     while (model_record(example, &model, &record)) {
         assert_false(model_keep(example, &model, &record));
     }
@@ -416,7 +420,7 @@ static void batches_and_audit_are_those_of_the_model(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct random random = {seed};
-        struct example example = {0};
+        struct scan_example example = {0};
         make_table(&example, &random);
         struct chunk_scan *scan = NULL;
         assert_int_equal(
@@ -444,7 +448,7 @@ static void short_numbers_read_alike_everywhere(void **state)
                                         {.kind = TYPE_DECIMAL, .precision = 4, .scale = 2},
                                         {.kind = TYPE_DOUBLE}};
     for (size_t kind = 0; kind < 3; kind++) {
-        struct example example = {.file_columns = 3, .bytes = malloc(CHUNK_MAX)};
+        struct scan_example example = {.file_columns = 3, .bytes = malloc(CHUNK_MAX)};
         assert_non_null(example.bytes);
         for (uint32_t column = 0; column < 3; column++) {
             example.fields[column] = (struct field){.type = types[kind]};
@@ -473,9 +477,9 @@ static void short_numbers_read_alike_everywhere(void **state)
     }
 }
 
-static struct example small_example(char *bytes, bool used)
+static struct scan_example small_example(char *bytes, bool used)
 {
-    struct example example = {
+    struct scan_example example = {
         .fields = {{TEXT_LITERAL("a"), TYPE(INT), true}, {TEXT_LITERAL("b"), TYPE(TEXT), false}},
         .used = {true, used},
         .map = {0, 1},
@@ -486,7 +490,8 @@ static struct example small_example(char *bytes, bool used)
     return example;
 }
 
-static status begin_example(struct example *example, uint32_t field_limit, uint32_t *out_offset)
+static status begin_example(struct scan_example *example, uint32_t field_limit,
+                            uint32_t *out_offset)
 {
     example->table = (struct table){.name = TEXT_LITERAL("t"), .schema = {example->fields, 2}};
     struct chunk_scan *scan = NULL;
@@ -507,30 +512,30 @@ static void an_unclosed_quote_is_placed(void **state)
 {
     (void)state;
     char bytes[] = "1,x\n2,\"abc\n3,y\n";
-    struct example example = small_example(bytes, true);
+    struct scan_example example = small_example(bytes, true);
     uint32_t offset = 0;
     assert_int_equal(begin_example(&example, 100, &offset), STATUS_INPUT);
     assert_int_equal(offset, 6);
 }
 
-static void a_field_beyond_the_limit_is_refused_if_somebody_looks(void **state)
+static void a_field_beyond_the_limit_is_refused_if_it_is_read(void **state)
 {
     (void)state;
     char bytes[] = "1,x\n2,abcdefgh\r\n3,y\n";
     uint32_t offset = 0;
-    struct example used = small_example(bytes, true);
+    struct scan_example used = small_example(bytes, true);
     assert_int_equal(begin_example(&used, 7, &offset), STATUS_LIMIT);
     assert_int_equal(offset, 6);
     assert_string_equal(err.text, "a field has 8 bytes; the limit is 7, see --field-limit");
     assert_int_equal(begin_example(&used, 8, &offset), STATUS_OK);
-    struct example unused = small_example(bytes, false);
+    struct scan_example unused = small_example(bytes, false);
     assert_int_equal(begin_example(&unused, 7, &offset), STATUS_OK);
     char quoted_bytes[] = "1,x\n2,\"abc\nefgh\"\n";
-    struct example quoted = small_example(quoted_bytes, true);
+    struct scan_example quoted = small_example(quoted_bytes, true);
     assert_int_equal(begin_example(&quoted, 8, &offset), STATUS_OK);
     assert_int_equal(begin_example(&quoted, 7, &offset), STATUS_LIMIT);
     char long_number[] = "1,x\n000000002,a\n";
-    struct example checked = small_example(long_number, false);
+    struct scan_example checked = small_example(long_number, false);
     checked.used[0] = false;
     assert_int_equal(begin_example(&checked, 7, &offset), STATUS_LIMIT);
     assert_int_equal(offset, 4);
@@ -540,7 +545,7 @@ static void like_chunks_allocate_nothing(void **state)
 {
     (void)state;
     struct random random = {11};
-    struct example example = {.bytes = malloc(CHUNK_MAX)};
+    struct scan_example example = {.bytes = malloc(CHUNK_MAX)};
     assert_non_null(example.bytes);
     make_table(&example, &random);
     for (int i = 0; i < 3000; i++) {
@@ -567,7 +572,7 @@ static void a_scan_without_memory_fails_and_leaks_nothing(void **state)
     (void)state;
     char bytes[] = "1,\"a\"\"b\"\nx,\"c\"\"d\"\n2\n";
     for (size_t allowed = 0;; allowed++) {
-        struct example example = small_example(bytes, true);
+        struct scan_example example = small_example(bytes, true);
         example.table = (struct table){.name = TEXT_LITERAL("t"), .schema = {example.fields, 2}};
         struct budget budget = {0};
         struct chunk_scan *scan = NULL;
@@ -597,7 +602,7 @@ int main(void)
         cmocka_unit_test(batches_and_audit_are_those_of_the_model),
         cmocka_unit_test(short_numbers_read_alike_everywhere),
         cmocka_unit_test(an_unclosed_quote_is_placed),
-        cmocka_unit_test(a_field_beyond_the_limit_is_refused_if_somebody_looks),
+        cmocka_unit_test(a_field_beyond_the_limit_is_refused_if_it_is_read),
         cmocka_unit_test(like_chunks_allocate_nothing),
         cmocka_unit_test(a_scan_without_memory_fails_and_leaks_nothing),
     };
