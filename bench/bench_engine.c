@@ -39,7 +39,7 @@ static const struct micro_suite *const suites[] = {
 
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
-struct options {
+struct bench_options {
     const char *only;
     uint32_t repeat;
     bool list;
@@ -171,7 +171,7 @@ static struct figures case_count(const struct micro_case *which)
     return figures;
 }
 
-static void print_head(const struct options *options)
+static void print_head(const struct bench_options *options)
 {
     if (options->json) {
         (void)printf("[");
@@ -185,7 +185,8 @@ static void print_head(const struct options *options)
     }
 }
 
-static void print_line(const struct options *options, const char *name, const struct figures *at)
+static void print_line(const struct bench_options *options, const char *name,
+                       const struct figures *at)
 {
     double rows = (double)at->row_count;
     double bytes = (double)at->byte_count;
@@ -201,7 +202,8 @@ static void print_line(const struct options *options, const char *name, const st
     }
 }
 
-static void print_object(const struct options *options, const char *name, const struct figures *at)
+static void print_object(const struct bench_options *options, const char *name,
+                         const struct figures *at)
 {
     double rows = (double)at->row_count;
     double bytes = (double)at->byte_count;
@@ -220,7 +222,7 @@ static void print_object(const struct options *options, const char *name, const 
     (void)printf("\"checksum\": \"%016" PRIx64 "\"}", at->checksum);
 }
 
-static bool is_wanted(const struct options *options, const struct micro_case *which)
+static bool is_wanted(const struct bench_options *options, const struct micro_case *which)
 {
     char pattern[PATH_BYTES];
     if (which->large && !options->large) return false;
@@ -229,7 +231,7 @@ static bool is_wanted(const struct options *options, const struct micro_case *wh
     return fnmatch(pattern, which->name, 0) == 0;
 }
 
-static uint32_t measure_all(const struct options *options)
+static uint32_t measure_all(const struct bench_options *options)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < SUITES; i++) {
@@ -250,7 +252,7 @@ static uint32_t measure_all(const struct options *options)
             } else {
                 print_line(options, which->name, &figures);
             }
-            (void)fflush(stdout); /* Somebody may be watching; a failure is seen at the end. */
+            (void)fflush(stdout); /* For a person who watches; a failure is seen at the end. */
             count++;
         }
     }
@@ -278,7 +280,7 @@ static uint32_t read_repeat(const char *string)
     return (uint32_t)number;
 }
 
-static struct options read_options(int argc, char **argv)
+static struct bench_options read_options(int argc, char **argv)
 {
     static const struct option names[] = {
         {"list", no_argument, NULL, 'l'},
@@ -291,7 +293,7 @@ static struct options read_options(int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct options options = {.repeat = REPEAT_DEFAULT};
+    struct bench_options options = {.repeat = REPEAT_DEFAULT};
     int name;
     while ((name = getopt_long(argc, argv, "", names, NULL)) != -1) {
         if (name == 'l') options.list = true;
@@ -312,7 +314,7 @@ static struct options read_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct options options = read_options(argc, argv);
+    struct bench_options options = read_options(argc, argv);
     if (options.instructions && !CAN_COUNT) {
         fail("built without valgrind/callgrind.h", "install valgrind and build again");
     }

@@ -1,4 +1,4 @@
-/* bench_join.c - a join's two halves: building the build side, and looking keys up in it.
+/* bench_join.c - a join's two halves: building the hash table, and probing it.
  *
  *     build   a table from rows in memory
  *     probe   many rows at a time, as a pipeline does it
@@ -11,7 +11,7 @@
 #include "micro.h"
 
 #include "engine/data/key_hash.h"
-#include "engine/exec/fold/build_side.h"
+#include "engine/exec/fold/join_table.h"
 
 enum { PROBE_ROWS = 1 << 20 };
 
@@ -24,7 +24,7 @@ struct join_detail {
 
 struct join_state {
     struct column side_key;
-    struct build_side side;
+    struct join_table side;
     struct column probe_key;
     struct arena build_arena;
 };
@@ -35,12 +35,12 @@ static uint64_t run_probe(struct micro *micro)
     const uint32_t key_column = 0;
     struct batch batch = {PROBE_ROWS, 1, &state->probe_key};
     uint64_t sum = 0;
-    for (uint32_t first = 0; first < PROBE_ROWS; first += BUILD_PROBE_ROWS) {
+    for (uint32_t first = 0; first < PROBE_ROWS; first += JOIN_PROBE_ROWS) {
         struct column column;
-        struct build_probe probe;
-        struct batch slice = batch_slice(&batch, first, BUILD_PROBE_ROWS, &column);
-        struct selection selection = {NULL, BUILD_PROBE_ROWS};
-        build_side_probe(&state->side, &slice, &key_column, selection, &probe);
+        struct join_probe probe;
+        struct batch slice = batch_slice(&batch, first, JOIN_PROBE_ROWS, &column);
+        struct selection selection = {NULL, JOIN_PROBE_ROWS};
+        join_table_probe(&state->side, &slice, &key_column, selection, &probe);
         sum += probe.count;
         if (probe.count > 0) sum += probe.found[probe.count / 2];
     }
@@ -56,7 +56,7 @@ static uint64_t run_find(struct micro *micro)
     for (uint32_t row = 0; row < PROBE_ROWS; row++) {
         uint64_t hash;
         key_hash(&batch, &key_column, 1, (struct selection){&row, 1}, &hash);
-        sum += build_side_find(&state->side, hash, &batch, &key_column, row);
+        sum += join_table_find(&state->side, hash, &batch, &key_column, row);
     }
     return sum;
 }
@@ -66,16 +66,16 @@ static uint64_t run_build(struct micro *micro)
     const struct join_detail *detail = micro->which->detail;
     struct join_state *state = micro->state;
     struct batch rows = {detail->side_rows, 1, &state->side_key};
-    struct build_side side;
+    struct join_table side;
     struct error err;
     arena_reset(&state->build_arena);
-    micro_require(build_side_build(&side, rows, 1, &state->build_arena, &err), &err);
+    micro_require(join_table_build(&side, rows, 1, &state->build_arena, &err), &err);
     /* What one finds in it, rather than how it lies. */
     const uint32_t key_column = 0;
     uint32_t row = detail->side_rows / 2;
     uint64_t hash;
     key_hash(&rows, &key_column, 1, (struct selection){&row, 1}, &hash);
-    return build_side_find(&side, hash, &rows, &key_column, row);
+    return join_table_find(&side, hash, &rows, &key_column, row);
 }
 
 /* `odd` is 0 or 1: dense keys of the one kind are among, and different from, those of the other. */
@@ -108,7 +108,7 @@ static void prepare_probe(struct micro *micro)
     struct join_state *state = micro->state;
     struct batch rows = {detail->side_rows, 1, &state->side_key};
     struct error err;
-    micro_require(build_side_build(&state->side, rows, 1, &micro->arena, &err), &err);
+    micro_require(join_table_build(&state->side, rows, 1, &micro->arena, &err), &err);
 
     uint32_t *ids = micro_ids(PROBE_ROWS, detail->side_rows, &micro->arena);
     for (uint32_t i = 0; detail->misses && !detail->dense && i < PROBE_ROWS; i++) {

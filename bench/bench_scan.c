@@ -34,7 +34,7 @@ struct file_state {
     uint32_t passes;
 };
 
-/* Several producers of words, so that a compiler can use its widest loads. */
+/* Several independent sums, so that a compiler can use its widest loads. */
 static uint64_t touch(const char *bytes, size_t size)
 {
     enum { PRODUCERS = TOUCH_BYTES / sizeof(uint64_t) };
@@ -286,8 +286,8 @@ static uint64_t run_whole(struct micro *micro)
             if (!more) break;
             for (uint32_t column = 0; column < batch.column_count; column++) {
                 if (!state->used[column]) continue;
-                micro_require(chunk_scan_materialize(state->scan, column, selection, UINT32_MAX, &err),
-                              &err);
+                micro_require(
+                    chunk_scan_materialize(state->scan, column, selection, UINT32_MAX, &err), &err);
             }
             sum += selection.count;
         }

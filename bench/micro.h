@@ -8,7 +8,7 @@
  * cannot leave the work out and the frame sees when two runs differ.
  *
  * Memory: what prepare makes lives in the case's arena; what needs a call to be freed is freed by
- * finish. Failure: says what failed and ends the program; there is nobody to recover for.
+ * finish. Failure: says what failed and ends the program; there is nothing to recover for.
  * Threads: one.
  */
 #ifndef BENCH_MICRO_H

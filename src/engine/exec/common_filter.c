@@ -1,12 +1,12 @@
 /* common_filter.c - a tree of conditions; a node's rows are those of its parent that meet its own.
  *
- * At a node all pipelines see the same rows. Whatever one of them would look at next, it would look
- * at for all of these rows; so if others have the same condition anywhere, it costs nothing more to
- * apply it now, and these others are spared it. The condition that most of them have is taken
- * first. This goes on until every pipeline has only conditions of its own.
+ * At a node all pipelines see the same rows. The condition that one of them would evaluate next, it
+ * would evaluate for all of these rows; so if others have the same condition anywhere, applying it
+ * now costs nothing more and saves the others the work. The condition that most of them have is
+ * taken first, greedily, until every pipeline has only conditions of its own.
  *
- * A condition that can fail, or that counts what it could not read, must see the rows it always
- * saw: nothing overtakes it, and it overtakes nothing.
+ * A condition that can fail, or that counts values it could not read, must see the same rows as
+ * without sharing: no condition overtakes it, and it overtakes none.
  */
 #include "engine/exec/common_filter.h"
 
@@ -16,7 +16,7 @@
 struct filter_node {
     uint32_t parent;
     struct eval *eval;
-    struct late_columns loads;
+    struct late_columns late;
     uint32_t *members; /* Pipelines at this node or below. */
     uint32_t member_count;
     uint32_t *rows;
@@ -41,7 +41,7 @@ static const struct op *first_filter(const struct pipeline_run *run)
     return filters ? &pipeline->ops[0] : NULL;
 }
 
-/* The first condition that is still to be looked at; expr_count: there is none. */
+/* The first condition that is still to be evaluated; expr_count: there is none. */
 static uint32_t next_condition(const struct op *op, const bool *known)
 {
     uint32_t i = 0;
@@ -51,7 +51,7 @@ static uint32_t next_condition(const struct op *op, const bool *known)
     return i;
 }
 
-/* Where a condition stands that could be looked at now; expr_count: nowhere. */
+/* Where a condition stands that could be evaluated now; expr_count: nowhere. */
 static uint32_t find_condition(const struct op *op, const bool *known, const struct expr *wanted)
 {
     bool moves = !expr_keeps_its_place(wanted);
@@ -72,8 +72,8 @@ static bool has_condition(const struct common_filter *filter, uint32_t run,
     return find_condition(op, known, wanted) < op->expr_count;
 }
 
-/* The next condition of some member that most of them have; NULL: none has company. */
-static const struct expr *most_shared(const struct common_filter *filter, const uint32_t *members,
+/* The next condition of some member that most members have; NULL: none is common to two. */
+static const struct expr *most_common(const struct common_filter *filter, const uint32_t *members,
                                       uint32_t count)
 {
     const struct expr *best = NULL;
@@ -84,13 +84,13 @@ static const struct expr *most_shared(const struct common_filter *filter, const 
         if (op == NULL) continue;
         uint32_t next = next_condition(op, pipeline_run_known(filter->options.runs[members[i]]));
         if (next == op->expr_count) continue;
-        uint32_t shared = 0;
+        uint32_t having = 0;
         for (uint32_t j = 0; j < count; j++) {
-            shared += has_condition(filter, members[j], op->exprs[next]);
+            having += has_condition(filter, members[j], op->exprs[next]);
         }
-        if (shared <= best_count) continue;
+        if (having <= best_count) continue;
         best = op->exprs[next];
-        best_count = shared;
+        best_count = having;
     }
     return best;
 }
@@ -108,7 +108,7 @@ static status node_add(struct common_filter *filter, uint32_t parent, const stru
     if (node->members == NULL || node->rows == NULL) return error_memory(err);
     filter->node_count++;
     if (expr == NULL) return STATUS_OK;
-    TRY(late_columns_of(expr, input->count, filter->arena, &node->loads, err));
+    TRY(late_columns_of(expr, input->count, filter->arena, &node->late, err));
     return eval_create(expr, input, filter->arena, &node->eval, err);
 }
 
@@ -157,7 +157,7 @@ static status filter_init(struct common_filter *filter, uint32_t *out_culprit, s
         uint32_t count = filter->nodes[i].member_count;
         memcpy(members, filter->nodes[i].members, count * sizeof *members);
         for (;;) {
-            const struct expr *expr = most_shared(filter, members, count);
+            const struct expr *expr = most_common(filter, members, count);
             if (expr == NULL) break;
             *out_culprit = members[0];
             TRY(node_split(filter, i, expr, members, &count, err));
@@ -211,7 +211,7 @@ static status node_run(struct common_filter *filter, struct filter_node *node,
                                    .arena = &filter->batch_arena,
                                    .malformed = &malformed,
                                    .sentiment = filter->options.finished->sentiment};
-    TRY(late_columns_run(&node->loads, materializer, selection, err));
+    TRY(late_columns_run(&node->late, materializer, selection, err));
     TRY(eval_filter(node->eval, batch, selection, &context, node->rows, &node->left.count, err));
     /* Each of them would have counted the same. */
     for (uint32_t i = 0; malformed > 0 && i < node->member_count; i++) {

@@ -2,9 +2,9 @@
  *
  *     common_filter_create -> common_filter_run* -> common_filter_destroy
  *
- * Creating it tells every pipeline which conditions it need not look at any more. Running it gives,
- * by pipeline, the rows that are left. What a pipeline sends, whether it fails and what it counts
- * is as if it had evaluated its conditions alone.
+ * Creating it tells every pipeline which conditions it need not evaluate any more. Running it
+ * gives, by pipeline, the rows that are left. What a pipeline sends, whether it fails and what it
+ * counts are as if it had evaluated its conditions alone.
  *
  * Memory: the given arena, and what the evals own; the selections are valid until the next run.
  * Threads: one owner, that of the pipelines.

@@ -35,14 +35,14 @@ static status filter_early(struct filter_run *filter, const struct batch *batch,
         .row_count = batch->row_count,
         .column_count = project->op->expr_count,
         .columns = arena_array(&run->batch_arena, struct column, project->op->expr_count + 1)};
-    struct build_probe *found =
-        arena_alloc(&run->batch_arena, sizeof *found, alignof(struct build_probe));
+    struct join_probe *found =
+        arena_alloc(&run->batch_arena, sizeof *found, alignof(struct join_probe));
     if (projected.columns == NULL || found == NULL) return error_memory(err);
     for (uint32_t i = 0; i < probe->key_count; i++) {
         uint32_t key = probe->key_columns[i];
         TRY(op_eval(project, key, batch, selection, &projected.columns[key], err));
     }
-    build_side_filter(&run->finished->sides[probe->side], &projected, probe->key_columns, selection,
+    join_table_filter(&run->finished->sides[probe->side], &projected, probe->key_columns, selection,
                       found);
     early_filter_note(filter->early, selection.count, found->count);
     *in_out_selection = (struct selection){found->rows, found->count};

@@ -1,11 +1,11 @@
 /* op_probe.c - the probing half of a hash join: each row looks up its partners in the hash table of
- * a finished fold (build_side.h).
+ * a finished fold (join_table.h).
  */
 #include "engine/base/assert.h"
 #include "engine/exec/row_pairs.h"
 
 static status push_found(struct op_run *op, const struct batch *batch,
-                         const struct build_side *side, struct row_pairs *pairs, struct error *err)
+                         const struct join_table *side, struct row_pairs *pairs, struct error *err)
 {
     if (op->op->probe != PROBE_ROW) return row_pairs_push(op, batch, &side->rows, pairs, err);
     ASSERT(!op->op->keep_unmatched); /* No row, no number. */
@@ -20,7 +20,7 @@ static status push_found(struct op_run *op, const struct batch *batch,
 static status fetch_push(struct op_run *op, const struct batch *batch, struct selection selection,
                          struct error *err)
 {
-    const struct build_side *side = &op->run->finished->sides[op->op->side];
+    const struct join_table *side = &op->run->finished->sides[op->op->side];
     const struct column *numbers = &batch->columns[op->op->key_columns[0]];
     struct row_pairs *pairs;
     TRY(row_pairs_new(op, &pairs, err));
@@ -43,15 +43,15 @@ static status probe_push(struct op_run *op, const struct batch *batch, struct se
                          struct error *err)
 {
     const struct op *plan = op->op;
-    const struct build_side *side = &op->run->finished->sides[plan->side];
+    const struct join_table *side = &op->run->finished->sides[plan->side];
     if (plan->probe == PROBE_FETCH) return fetch_push(op, batch, selection, err);
-    struct build_probe *probe =
-        arena_alloc(&op->run->batch_arena, sizeof *probe, alignof(struct build_probe));
+    struct join_probe *probe =
+        arena_alloc(&op->run->batch_arena, sizeof *probe, alignof(struct join_probe));
     if (probe == NULL) return error_memory(err);
     if (plan->keep_unmatched) {
-        build_side_probe_all(side, batch, plan->key_columns, selection, probe);
+        join_table_probe_all(side, batch, plan->key_columns, selection, probe);
     } else {
-        build_side_probe(side, batch, plan->key_columns, selection, probe);
+        join_table_probe(side, batch, plan->key_columns, selection, probe);
     }
     /* Rows that have a partner, each once: the selection shrinks and nothing is gathered. */
     if (plan->probe == PROBE_SEMI) {

@@ -20,7 +20,7 @@
 #include "engine/base/error.h"
 #include "engine/data/column.h"
 #include "engine/exec/scan/late_column.h"
-#include "engine/exec/fold/build_side.h"
+#include "engine/exec/fold/join_table.h"
 #include "engine/plan/plan.h"
 
 struct pipeline_run;
@@ -30,11 +30,11 @@ enum { PIPELINE_ROWS = 2048 }; /* At most so many rows in one push. */
 /* Finished folds that a pipeline may use, by fold id. */
 struct finished {
     const struct value *scalars;
-    const struct build_side *sides;
+    const struct join_table *sides;          /* Of build sides. */
     const struct sentiment_model *sentiment; /* Borrowed; NULL: the one in the program. */
-    /* Looked at where few rows become many; either may be NULL. */
+    /* Checked where few rows become many; either may be NULL. */
     const atomic_bool *stopped;   /* Another thread has failed. */
-    const atomic_bool *cancelled; /* The user wants no more. */
+    const atomic_bool *cancelled; /* The user has cancelled. */
 };
 
 struct pipeline_counts {
@@ -43,8 +43,9 @@ struct pipeline_counts {
     uint64_t malformed;
 };
 
-/* What the pipelines of a scan have in common while a batch goes through them. Whoever pushes
- * counts the stamp up before each batch, and resets the arena when the last one is through. */
+/* What the pipelines of a scan have in common while a batch goes through them. The caller that
+ * pushes increments the stamp before each batch, and resets the arena when the last pipeline has
+ * seen it. */
 struct pipeline_common {
     struct arena arena;
     uint64_t stamp;
@@ -56,26 +57,26 @@ MUST_USE status pipeline_run_create(const struct pipeline *pipeline,
                                     struct error *err);
 void pipeline_run_destroy(struct pipeline_run *run);
 
-/* What several of them compute, from batches of one source, is from now on computed once. `common`
- * is borrowed and must outlive them, as the arena must. */
+/* Expressions that several of them compute, from batches of one source, are from now on computed
+ * once. `common` is borrowed and must outlive them, as the arena must. */
 MUST_USE status pipeline_runs_share(struct pipeline_run *const *runs, uint32_t count,
                                     struct pipeline_common *common, struct arena *arena,
                                     struct error *err);
 
-/* `loader` is NULL when all columns are there. */
+/* `materializer` is NULL when all columns are there. */
 MUST_USE status pipeline_run_push(struct pipeline_run *run, const struct batch *batch,
                                   struct selection selection, struct materializer *materializer,
                                   struct error *err);
 
 const struct pipeline *pipeline_run_plan(const struct pipeline_run *run);
-/* By condition of the first operator, which is a FILTER: whoever pushes has applied it already.
- * Written before the first push; all false at first. */
+/* By condition of the first operator, which is a FILTER: the caller that pushes has applied it
+ * already. Written before the first push; all false at first. */
 bool *pipeline_run_known(struct pipeline_run *run);
 /* The same as pipeline_run_push when `row_count` rows were there before the known conditions. */
 MUST_USE status pipeline_run_push_left(struct pipeline_run *run, const struct batch *batch,
                                        struct selection left, uint32_t row_count,
                                        struct materializer *materializer, struct error *err);
-/* What known conditions counted. */
+/* Adds what known conditions counted. */
 void pipeline_run_count_malformed(struct pipeline_run *run, uint64_t more);
 
 /* The encoded batch of one shard. */

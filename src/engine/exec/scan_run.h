@@ -3,7 +3,7 @@
  *     scan_run_create -> (scan_run_chunk -> flush each pipeline)* -> scan_run_destroy
  *
  * Between two chunks each of scan_run_pipeline's runs is flushed once (pipeline.h). Memory: owned,
- * charged to the budget. Threads: one owner; the plan and what is finished are shared.
+ * charged to the budget. Threads: one owner; the plan and finished folds are shared.
  */
 #ifndef ENGINE_EXEC_SCAN_RUN_H
 #define ENGINE_EXEC_SCAN_RUN_H
@@ -39,9 +39,9 @@ MUST_USE status scan_run_chunk(struct scan_run *run, const struct chunk *chunk,
                                uint32_t *out_culprit, struct error *err);
 uint32_t scan_run_error_offset(const struct scan_run *run);
 
-/* What was counted in the last chunk. */
+/* The counters of the last chunk. */
 const struct chunk_counters *scan_run_counters(const struct scan_run *run);
-/* Adds it to a table's tally. */
+/* Adds them to those of a table. */
 void table_counters_add(struct table_counters *table_counters, uint64_t chunk_number,
                         const struct chunk_counters *more);
 

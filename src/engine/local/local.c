@@ -246,7 +246,7 @@ static status local_run_init(struct local_run *run, struct error *err)
     const struct plan *plan = run->plan;
     run->folds = arena_array(&run->arena, struct fold_run, plan->fold_count + 1);
     run->scalars = arena_array(&run->arena, struct value, plan->fold_count + 1);
-    run->sides = arena_array(&run->arena, struct build_side, plan->fold_count + 1);
+    run->sides = arena_array(&run->arena, struct join_table, plan->fold_count + 1);
     run->chunk_lines = arena_array(&run->arena, uint32_t *, plan->table_count + 1);
     run->shard_counts = arena_array(&run->arena, uint32_t, plan->fold_count + 1);
     if (run->folds == NULL || run->scalars == NULL || run->sides == NULL ||

@@ -275,7 +275,7 @@ static status take_result(struct local_run *run, struct fold_run *fold_run, stru
         run->counters.folds[id].rows_out += counts->rows_out;
         run->counters.folds[id].batches_out += counts->batches_out;
     }
-    if (fold_run->fold->is_build_side) run->sides[id] = *fold_shard_build_side(fold_run->shards[0]);
+    if (fold_run->fold->is_build_side) run->sides[id] = *fold_shard_join_table(fold_run->shards[0]);
     if (fold_run->fold->is_scalar) {
         status result = fold_shard_scalar(fold_run->shards[0], &run->scalars[id], err);
         if (result != STATUS_OK) {

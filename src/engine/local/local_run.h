@@ -26,7 +26,7 @@ struct local_run {
     struct fold_run *folds;
     struct exchanges exchanges;
     struct value *scalars;    /* By fold. */
-    struct build_side *sides; /* By fold. */
+    struct join_table *sides; /* By fold. */
     struct finished finished;
     struct counters counters; /* `applied` is filled in when it is looked at. */
     uint32_t **chunk_lines;   /* By table, then chunk. */

@@ -86,7 +86,7 @@ static status finish_copy(struct worker_job *job, uint32_t fold, struct error *e
 {
     struct copy *copy = &job->copies[fold];
     TRY(fold_shard_finish(copy->rows, err));
-    if (copy->fold.is_build_side) job->sides[fold] = *fold_shard_build_side(copy->rows);
+    if (copy->fold.is_build_side) job->sides[fold] = *fold_shard_join_table(copy->rows);
     if (copy->fold.is_scalar) TRY(fold_shard_scalar(copy->rows, &job->scalars[fold], err));
     copy->ready = true;
     worker_alive(job->worker);

@@ -69,7 +69,7 @@ static status job_init(struct worker_job *job, struct error *err)
     job->shards = arena_array(&job->arena, struct owned_shard, shard_max + 1);
     job->copies = arena_array(&job->arena, struct copy, plan->fold_count + 1);
     job->scalars = arena_array(&job->arena, struct value, plan->fold_count + 1);
-    job->sides = arena_array(&job->arena, struct build_side, plan->fold_count + 1);
+    job->sides = arena_array(&job->arena, struct join_table, plan->fold_count + 1);
     if (job->streams == NULL || job->shards == NULL || job->copies == NULL ||
         job->scalars == NULL || job->sides == NULL ||
         !counters_init(&job->counters, plan, &job->arena)) {

@@ -132,7 +132,7 @@ struct worker_job {
     uint32_t shard_count;
     struct copy *copies; /* By fold. */
     struct value *scalars;
-    struct build_side *sides;
+    struct join_table *sides;
     struct counters counters;
     bool logged; /* Its manifest is in the log. */
     bool moved;  /* Something became complete: folds may be finished. */

@@ -1,8 +1,9 @@
-/* aggregate_state.h - what an aggregate remembers of a group, and the columns it travels in.
+/* aggregate_state.h - the state of an aggregate for one group, and the columns it is sent in.
  *
  * A state is a few words in a group's record (group_table.h). All of them are functions of the
  * multiset of values seen: sums are exact and checked for overflow only at the end, the least and
- * greatest are decided by value. So it does not matter in which order batches arrive.
+ * greatest are decided by value. So it does not matter in which order batches arrive. A sum of
+ * DOUBLEs is a superaccumulator (engine/base/exact_sum.h): it is rounded once, at the end.
  *
  * The partial columns of a state are laid out by engine/sql/plan_builder.c (state_fields):
  * - count: the count.
@@ -19,7 +20,7 @@
 #include "engine/data/column.h"
 #include "engine/plan/plan.h"
 
-/* Which aggregate's state is this one's too: sum(x), avg(x) and count(x) remember the same. */
+/* The aggregate whose state this one can share: sum(x), avg(x) and count(x) need the same. */
 uint32_t aggregate_state_owner(const struct aggregate *aggregates, uint32_t count, uint32_t index);
 
 /* Bytes in the record; a multiple of 8. A zeroed state is an empty one. */

@@ -104,7 +104,7 @@ status fold_shard_finish(struct fold_shard *shard, struct error *err)
 {
     const struct fold_class *class = shard->class;
     arena_done(&shard->scratch);
-    bool has_spilled = shard->spill.state.written_bytes > 0;
+    bool has_spilled = shard->spill.state.file != NULL;
     if (!has_spilled && fold_fits(shard, class->finish_need(shard))) {
         TRY(class->finish(shard, err));
     } else {
@@ -140,9 +140,4 @@ status fold_shard_emit(const struct fold_shard *shard, struct fold_sink *sink, s
 const struct fold_counts *fold_shard_counts(const struct fold_shard *shard)
 {
     return &shard->counts;
-}
-
-uint64_t fold_shard_spilled(const struct fold_shard *shard)
-{
-    return shard->spill.state.written_bytes + shard->spill.rows.written_bytes;
 }

@@ -1,4 +1,4 @@
-/* fold.h - one shard of a fold stage at work.
+/* fold.h - one shard of a fold stage at work. A fold is a pipeline breaker with mergeable state.
  *
  *     fold_shard_create -> fold_shard_apply* -> fold_shard_finish -> fold_shard_emit* -> destroy
  *
@@ -6,11 +6,11 @@
  * same batch twice is the caller's mistake (exactly once is decided above). After finishing, rows
  * can be emitted any number of times, always the same batches with the same numbers.
  *
- * With a store, a shard goes on in files when the budget's limit comes near; batches and numbers
- * are the same as without. A build side must still fit into memory.
+ * With a store, a shard spills to files when the budget's limit comes near; batches and numbers are
+ * the same as without. A build side must still fit into memory.
  *
  * Memory: owned, charged to the budget. Threads: one owner at a time; after finish, reading
- * (emit, build side, scalar) may happen from several threads.
+ * (emit, join table, scalar) may happen from several threads.
  */
 #ifndef ENGINE_EXEC_FOLD_FOLD_H
 #define ENGINE_EXEC_FOLD_FOLD_H
@@ -18,14 +18,14 @@
 #include "engine/base/buf.h"
 #include "engine/base/error.h"
 #include "engine/data/column.h"
-#include "engine/exec/fold/build_side.h"
+#include "engine/exec/fold/join_table.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/counters.h"
 
 struct fold_shard;
 struct spill_store;
 
-/* Which batch: the pipeline it came by, the producer's producer, its number there. */
+/* Which batch: the pipeline it came by, the producer in it, its number there. */
 struct batch_identity {
     uint32_t input;
     uint32_t producer;
@@ -48,10 +48,10 @@ MUST_USE status fold_shard_apply(struct fold_shard *shard, struct batch_identity
                                  struct buf *bytes, uint64_t *out_rows, struct error *err);
 MUST_USE status fold_shard_finish(struct fold_shard *shard, struct error *err);
 
-/* A shard goes on in a file by itself when a batch comes to it. One to which none comes for a while
- * may hold what others lack: whoever sees that room is short asks the largest. */
+/* A shard spills by itself when a batch is applied to it. One to which none comes for a while may
+ * hold memory that others lack: a caller that finds room short asks the largest to spill. */
 bool fold_room_is_short(const struct budget *budget);
-/* What a shard that is not finished would give back; 0: not enough to ask it. */
+/* How many bytes a shard that is not finished would give back; 0: too few to ask it. */
 size_t fold_shard_spillable(const struct fold_shard *shard);
 MUST_USE status fold_shard_spill(struct fold_shard *shard, struct error *err);
 
@@ -63,13 +63,11 @@ struct fold_sink {
 MUST_USE status fold_shard_emit(const struct fold_shard *shard, struct fold_sink *sink,
                                 struct error *err);
 
-/* Of a finished fold that is a build side, or a scalar (no row: NULL). */
-const struct build_side *fold_shard_build_side(const struct fold_shard *shard);
+/* Of a finished fold that is a build side; and of one that is a scalar (no row: NULL). */
+const struct join_table *fold_shard_join_table(const struct fold_shard *shard);
 MUST_USE status fold_shard_scalar(const struct fold_shard *shard, struct value *out_value,
                                   struct error *err);
 
 const struct fold_counts *fold_shard_counts(const struct fold_shard *shard);
-/* Bytes written to files so far. */
-uint64_t fold_shard_spilled(const struct fold_shard *shard);
 
 #endif

@@ -10,6 +10,7 @@
 #include "engine/data/batch_codec.h"
 #include "engine/exec/fold/fold_parts.h"
 #include "engine/exec/fold/group_table.h"
+#include "engine/exec/fold/spill_merge.h"
 
 enum {
     SLICE_ROWS = 256,

@@ -8,12 +8,13 @@
 
 #include "engine/base/assert.h"
 #include "engine/exec/fold/fold_parts.h"
+#include "engine/exec/fold/row_store.h"
 
 struct collect_shard {
     struct fold_shard shard;
     struct row_store store;
-    struct batch rows; /* Finished in memory, or the row of a scalar. */
-    struct build_side side;
+    struct batch rows;       /* Finished in memory, or the row of a scalar. */
+    struct join_table table; /* Of a build side. */
 };
 
 static status collect_init(struct fold_shard *shard, struct error *err)
@@ -67,10 +68,10 @@ static status collect_finish(struct fold_shard *shard, struct error *err)
     if (!fold->is_build_side) return STATUS_OK;
     ASSERT(shard->first == 0);
     if (fold->is_bloom) {
-        return build_side_build_filter(&collect->side, collect->rows, &shard->arena, err);
+        return join_table_build_bloom(&collect->table, collect->rows, &shard->arena, err);
     }
-    TRY(build_side_build(&collect->side, collect->rows, fold->side_keys, &shard->arena, err));
-    return build_side_find_duplicates(&collect->side, fold->duplicate_sets,
+    TRY(join_table_build(&collect->table, collect->rows, fold->side_keys, &shard->arena, err));
+    return join_table_find_duplicates(&collect->table, fold->duplicate_sets,
                                       fold->duplicate_set_count, &shard->arena, err);
 }
 
@@ -113,10 +114,8 @@ static status collect_finish_spilled(struct fold_shard *shard, struct error *err
     TRY(row_store_spill(&collect->store, err));
     spill->result.schema = shard->fold->input;
     /* The rows lie in the state's file already, and stay there. */
-    spill->rows.written_bytes += spill->state.written_bytes;
     spill->rows.file = spill->state.file;
     spill->state.file = NULL;
-    spill->state.written_bytes = 0;
     TRY(row_store_list(&collect->store, &spill->result, err));
     fold_spill_finished(shard);
     return shard->fold->is_scalar && shard->count == 1 ? read_scalar(collect, err) : STATUS_OK;
@@ -131,10 +130,10 @@ static status collect_read(const struct fold_shard *shard, uint32_t first, uint3
     return fold_read_slice(&collect->rows, first, count, arena, out_batch, err);
 }
 
-const struct build_side *fold_shard_build_side(const struct fold_shard *shard)
+const struct join_table *fold_shard_join_table(const struct fold_shard *shard)
 {
     ASSERT(shard->class == &fold_collect && shard->fold->is_build_side);
-    return &((const struct collect_shard *)shard)->side;
+    return &((const struct collect_shard *)shard)->table;
 }
 
 status fold_shard_scalar(const struct fold_shard *shard, struct value *out_value, struct error *err)

@@ -14,6 +14,8 @@
 #include "engine/exec/fold/fold_pairs.h"
 #include "engine/exec/fold/fold_parts.h"
 #include "engine/data/key_hash.h"
+#include "engine/exec/fold/row_store.h"
+#include "engine/exec/fold/spill_merge.h"
 
 enum {
     SLICE_ROWS = 1024,
@@ -40,20 +42,18 @@ struct join_part {
 struct join {
     struct fold_shard *shard;
     struct spill_runs runs;
-    uint32_t *key_columns;       /* 0, 1, 2... */
-    struct schema left_placed;   /* Left columns, the place. */
-    struct schema output;        /* Left columns, right columns, */
-    struct schema output_placed; /* and the place. */
-    struct join_part *parts;     /* That wait. */
-    size_t part_count;
-    size_t part_capacity;
+    uint32_t *key_columns;            /* 0, 1, 2... */
+    struct schema left_placed;        /* Left columns, the place. */
+    struct schema output;             /* Left columns, right columns, */
+    struct schema output_placed;      /* and the place. */
+    ARRAY_OF(struct join_part) parts; /* That wait. */
 };
 
-/* A right side in memory, or a piece of it. */
-struct join_table {
+/* A right side in memory, or a block of it. */
+struct join_block {
     struct batch_builder builder;
     struct arena arena;
-    struct build_side table;
+    struct join_table table;
 };
 
 static status join_init(struct fold_shard *shard, struct error *err)
@@ -145,25 +145,18 @@ static void part_done(struct join_part *part)
 static void join_close(struct join *join)
 {
     spill_runs_done(&join->runs);
-    for (size_t i = 0; i < join->part_count; i++) {
-        part_done(&join->parts[i]);
+    for (uint32_t i = 0; i < join->parts.count; i++) {
+        part_done(&join->parts.items[i]);
     }
-    memory_free(join->shard->budget, join->parts, join->part_capacity * sizeof *join->parts);
+    array_done(&join->parts, join->shard->budget);
 }
 
 /* Takes the part. */
 static status push_part(struct join *join, struct join_part *part, struct error *err)
 {
-    if (join->part_count == join->part_capacity) {
-        size_t grown = join->part_capacity == 0 ? SPILL_PARTS : join->part_capacity * 2;
-        struct join_part *parts =
-            memory_resize(join->shard->budget, join->parts, join->part_capacity * sizeof *parts,
-                          grown * sizeof *parts);
-        if (parts == NULL) return error_memory(err);
-        join->parts = parts;
-        join->part_capacity = grown;
-    }
-    join->parts[join->part_count++] = *part;
+    struct join_part *added = array_add(&join->parts, join->shard->budget);
+    if (added == NULL) return error_memory(err);
+    *added = *part;
     *part = (struct join_part){0};
     return STATUS_OK;
 }
@@ -181,43 +174,43 @@ static bool table_fits(const struct fold_shard *shard, const struct spill_rows *
     return fold_has_room(shard, row_need(right) * right->row_count);
 }
 
-static void table_done(struct join_table *table)
+static void block_done(struct join_block *block)
 {
-    builder_done(&table->builder);
-    arena_done(&table->arena);
+    builder_done(&block->builder);
+    arena_done(&block->arena);
 }
 
-/* Reads on until there are about `most_rows`, at least one piece. */
-static status table_read(struct join_table *table, const struct fold_shard *shard,
+/* Reads until there are about `most_rows`, at least one piece of the file. */
+static status block_read(struct join_block *block, const struct fold_shard *shard,
                          struct spill_cursor *cursor, uint64_t most_rows, struct error *err)
 {
     struct batch rows;
-    *table = (struct join_table){0};
-    arena_init(&table->arena, shard->budget);
-    if (!builder_init(&table->builder, shard->fold->right, shard->budget)) return error_memory(err);
+    *block = (struct join_block){0};
+    arena_init(&block->arena, shard->budget);
+    if (!builder_init(&block->builder, shard->fold->right, shard->budget)) return error_memory(err);
     do {
         TRY(spill_cursor_next(cursor, err));
-        builder_append(&table->builder, &cursor->batch,
+        builder_append(&block->builder, &cursor->batch,
                        (struct selection){NULL, cursor->batch.row_count});
-    } while (cursor->batch.row_count > 0 && table->builder.row_count < most_rows);
-    if (!builder_batch(&table->builder, &rows)) return error_memory(err);
-    return build_side_build(&table->table, rows, shard->fold->key_count, &table->arena, err);
+    } while (cursor->batch.row_count > 0 && block->builder.row_count < most_rows);
+    if (!builder_batch(&block->builder, &rows)) return error_memory(err);
+    return join_table_build(&block->table, rows, shard->fold->key_count, &block->arena, err);
 }
 
 /* The right side is read whole, and the left one passes by. */
 static status join_whole(struct join *join, const struct spill_rows *left,
                          const struct spill_rows *right, struct spill_rows *out, struct error *err)
 {
-    struct join_table table;
+    struct join_block block;
     struct spill_cursor cursor;
     spill_cursor_open(&cursor, right);
-    status result = table_read(&table, join->shard, &cursor, UINT64_MAX, err);
+    status result = block_read(&block, join->shard, &cursor, UINT64_MAX, err);
     spill_cursor_done(&cursor);
     if (result == STATUS_OK) {
-        struct fold_passing passing = {.kind = PASS_WHOLE, .table = &table.table, .out = out};
+        struct fold_passing passing = {.kind = PASS_WHOLE, .table = &block.table, .out = out};
         result = fold_pairs_write(join->shard, &passing, left, err);
     }
-    table_done(&table);
+    block_done(&block);
     return result;
 }
 
@@ -237,43 +230,44 @@ static status add_run(struct join *join, struct fold_passing passing, const stru
     return result;
 }
 
-/* One piece of the right half after the other; a last pass is for those who met nobody. */
-static status join_pieces(struct join *join, const struct join_part *part, uint64_t *noted,
+/* One block of the right half after the other; in an outer join a last pass is for the left rows
+ * that found no partner in any. */
+static status join_blocks(struct join *join, const struct join_part *part, uint64_t *matched,
                           struct error *err)
 {
     struct fold_shard *shard = join->shard;
     struct spill_cursor cursor;
     status result = STATUS_OK;
     spill_cursor_open(&cursor, &part->right);
-    while (result == STATUS_OK && cursor.next_extent < part->right.extent_count) {
-        struct join_table table;
+    while (result == STATUS_OK && cursor.next_extent < part->right.extents.count) {
+        struct join_block block;
         uint64_t most_rows = budget_room(shard->budget) / 4 / row_need(&part->right);
-        result = table_read(&table, shard, &cursor, most_rows, err);
+        result = block_read(&block, shard, &cursor, most_rows, err);
         if (result == STATUS_OK) {
-            result = add_run(
-                join,
-                (struct fold_passing){.kind = PASS_PIECE, .table = &table.table, .noted = noted},
-                &part->left, err);
+            result = add_run(join,
+                             (struct fold_passing){
+                                 .kind = PASS_BLOCK, .table = &block.table, .matched = matched},
+                             &part->left, err);
         }
-        bool is_last = cursor.next_extent == part->right.extent_count;
+        bool is_last = cursor.next_extent == part->right.extents.count;
         if (result == STATUS_OK && is_last && !shard->fold->inner) {
             result = add_run(
                 join,
-                (struct fold_passing){.kind = PASS_REST, .table = &table.table, .noted = noted},
+                (struct fold_passing){.kind = PASS_REST, .table = &block.table, .matched = matched},
                 &part->left, err);
         }
-        table_done(&table);
+        block_done(&block);
     }
     spill_cursor_done(&cursor);
     return result;
 }
 
-static status join_indivisible(struct join *join, const struct join_part *part, struct error *err)
+static status join_undivided(struct join *join, const struct join_part *part, struct error *err)
 {
     struct arena arena;
     arena_init(&arena, join->shard->budget);
-    uint64_t *noted = arena_array(&arena, uint64_t, (size_t)(part->left.row_count / 64 + 1));
-    status result = noted == NULL ? error_memory(err) : join_pieces(join, part, noted, err);
+    uint64_t *matched = arena_array(&arena, uint64_t, (size_t)(part->left.row_count / 64 + 1));
+    status result = matched == NULL ? error_memory(err) : join_blocks(join, part, matched, err);
     arena_done(&arena);
     return result;
 }
@@ -325,10 +319,10 @@ static status divide_slice(const struct division *division, const struct batch *
     }
     key_hash(batch, join->key_columns, fold->key_count, (struct selection){rows, count}, hashes);
     for (uint32_t i = 0; i < count; i++) {
-        /* Another cut at every depth. */
+        /* Hashed anew at every depth: rows of one part agree in the hash before. */
         places[i] = (uint8_t)(hash_combine(hashes[i], division->depth) % part_count);
         bool has_null = key_has_null(batch, join->key_columns, fold->key_count, first + i);
-        if (has_null && !nulls_matter) places[i] = UINT8_MAX; /* It meets nobody. */
+        if (has_null && !nulls_matter) places[i] = UINT8_MAX; /* It has no partner. */
     }
     for (uint32_t place = 0; place < part_count; place++) {
         uint32_t chosen = 0;
@@ -432,7 +426,7 @@ static status finish_part(struct join *join, const struct join_part *part, struc
         spill_rows_done(&run);
         return result;
     }
-    if (part->depth == DEPTH_MAX) return join_indivisible(join, part, err);
+    if (part->depth == DEPTH_MAX) return join_undivided(join, part, err);
     return divide_part(join, part, err);
 }
 
@@ -441,8 +435,8 @@ static status finish_part(struct join *join, const struct join_part *part, struc
 static status finish_parts(struct join *join, const struct join_part *whole, struct error *err)
 {
     TRY(divide_part(join, whole, err));
-    while (join->part_count > 0) {
-        struct join_part part = join->parts[--join->part_count];
+    while (join->parts.count > 0) {
+        struct join_part part = join->parts.items[--join->parts.count];
         status result = finish_part(join, &part, err);
         part_done(&part);
         TRY(result);
@@ -480,7 +474,7 @@ static status join_finish_spilled(struct fold_shard *shard, struct error *err)
 }
 
 /* Both sides are in memory, and their pairs go to a file. */
-static status write_pairs(struct join_shard *join_shard, const struct build_side *table,
+static status write_pairs(struct join_shard *join_shard, const struct join_table *table,
                           struct error *err)
 {
     struct fold_shard *shard = &join_shard->shard;
@@ -503,8 +497,8 @@ static size_t join_finish_need(const struct fold_shard *shard)
 }
 
 /* False when they don't find room. */
-static bool add_pairs(struct join_shard *join, const struct build_side *table,
-                      const struct build_probe *probe)
+static bool add_pairs(struct join_shard *join, const struct join_table *table,
+                      const struct join_probe *probe)
 {
     struct buf *lefts = &join->pairs[0];
     struct buf *rights = &join->pairs[1];
@@ -522,22 +516,22 @@ static bool add_pairs(struct join_shard *join, const struct build_side *table,
 }
 
 /* All pairs of rows, by the left one; false when they don't find room. */
-static bool find_pairs(struct join_shard *join, const struct build_side *table)
+static bool find_pairs(struct join_shard *join, const struct join_table *table)
 {
-    struct build_probe probe;
-    uint32_t rows[BUILD_PROBE_ROWS];
+    struct join_probe probe;
+    uint32_t rows[JOIN_PROBE_ROWS];
     uint32_t count;
     for (uint32_t first = 0; first < join->left.row_count; first += count) {
         count = join->left.row_count - first;
-        if (count > BUILD_PROBE_ROWS) count = BUILD_PROBE_ROWS;
+        if (count > JOIN_PROBE_ROWS) count = JOIN_PROBE_ROWS;
         for (uint32_t i = 0; i < count; i++) {
             rows[i] = first + i;
         }
         struct selection selection = {rows, count};
         if (join->shard.fold->inner) {
-            build_side_probe(table, &join->left, table->key_columns, selection, &probe);
+            join_table_probe(table, &join->left, table->key_columns, selection, &probe);
         } else {
-            build_side_probe_all(table, &join->left, table->key_columns, selection, &probe);
+            join_table_probe_all(table, &join->left, table->key_columns, selection, &probe);
         }
         if (!add_pairs(join, table, &probe)) return false;
     }
@@ -548,10 +542,10 @@ static bool find_pairs(struct join_shard *join, const struct build_side *table)
 static status join_finish(struct fold_shard *shard, struct error *err)
 {
     struct join_shard *join = (struct join_shard *)shard;
-    struct build_side table;
+    struct join_table table;
     TRY(row_store_read(&join->stores[0], &join->left, err));
     TRY(row_store_read(&join->stores[1], &join->right, err));
-    TRY(build_side_build(&table, join->right, shard->fold->key_count, &shard->scratch, err));
+    TRY(join_table_build(&table, join->right, shard->fold->key_count, &shard->scratch, err));
     if (find_pairs(join, &table)) {
         fold_finished(shard, join->pairs[0].size / sizeof(uint32_t));
         return STATUS_OK;

@@ -1,22 +1,23 @@
-/* fold_pairs.c - pairs are gathered by the thousand and written. */
+/* fold_pairs.c - the left side passes by a table; pairs are gathered by the thousand and written.
+ */
 #include "engine/exec/fold/fold_pairs.h"
 
 #include "engine/data/key_hash.h"
 
 enum { PAIRS = 1024, SLICE_ROWS = 1024 };
 
-struct pairs {
+struct pair_writer {
     const struct fold *fold;
     const struct fold_passing *passing;
     struct spill_writer writer;
     struct arena arena;
-    uint64_t row; /* Of the left side, so many came before the batch at hand. */
+    uint64_t row; /* So many rows of the left side came before this batch. */
     uint32_t count;
     uint32_t lefts[PAIRS];
     uint32_t rights[PAIRS];
 };
 
-static status pairs_flush(struct pairs *pairs, const struct batch *left, struct error *err)
+static status pairs_flush(struct pair_writer *pairs, const struct batch *left, struct error *err)
 {
     if (pairs->count == 0) return STATUS_OK;
     const struct batch *right = &pairs->passing->table->rows;
@@ -39,8 +40,8 @@ static status pairs_flush(struct pairs *pairs, const struct batch *left, struct 
     return STATUS_OK;
 }
 
-static status pairs_add(struct pairs *pairs, const struct batch *left, uint32_t row, uint32_t found,
-                        struct error *err)
+static status pairs_add(struct pair_writer *pairs, const struct batch *left, uint32_t row,
+                        uint32_t found, struct error *err)
 {
     if (pairs->count == PAIRS) TRY(pairs_flush(pairs, left, err));
     pairs->lefts[pairs->count] = row;
@@ -48,15 +49,15 @@ static status pairs_add(struct pairs *pairs, const struct batch *left, uint32_t 
     return STATUS_OK;
 }
 
-static status find_partners(struct pairs *pairs, const struct batch *left, uint32_t row,
+static status find_partners(struct pair_writer *pairs, const struct batch *left, uint32_t row,
                             uint64_t hash, struct error *err)
 {
-    const struct build_side *table = pairs->passing->table;
-    uint32_t found = build_side_find(table, hash, left, table->key_columns, row);
-    if (pairs->passing->kind == PASS_PIECE) {
+    const struct join_table *table = pairs->passing->table;
+    uint32_t found = join_table_find(table, hash, left, table->key_columns, row);
+    if (pairs->passing->kind == PASS_BLOCK) {
         uint64_t number = pairs->row + row;
         if (found != ROW_NONE) {
-            pairs->passing->noted[number / 64] |= (uint64_t)1 << number % 64;
+            pairs->passing->matched[number / 64] |= (uint64_t)1 << number % 64;
         }
     } else if (found == ROW_NONE && !pairs->fold->inner) {
         return pairs_add(pairs, left, row, ROW_NONE, err);
@@ -67,9 +68,9 @@ static status find_partners(struct pairs *pairs, const struct batch *left, uint3
     return STATUS_OK;
 }
 
-static status pass_partners(struct pairs *pairs, const struct batch *left, struct error *err)
+static status pass_partners(struct pair_writer *pairs, const struct batch *left, struct error *err)
 {
-    const struct build_side *table = pairs->passing->table;
+    const struct join_table *table = pairs->passing->table;
     uint32_t rows[SLICE_ROWS];
     uint64_t hashes[SLICE_ROWS];
     for (uint32_t first = 0; first < left->row_count; first += SLICE_ROWS) {
@@ -87,17 +88,17 @@ static status pass_partners(struct pairs *pairs, const struct batch *left, struc
     return STATUS_OK;
 }
 
-static status pass_rest(struct pairs *pairs, const struct batch *left, struct error *err)
+static status pass_rest(struct pair_writer *pairs, const struct batch *left, struct error *err)
 {
     for (uint32_t row = 0; row < left->row_count; row++) {
         uint64_t number = pairs->row + row;
-        if ((pairs->passing->noted[number / 64] >> number % 64 & 1) != 0) continue;
+        if ((pairs->passing->matched[number / 64] >> number % 64 & 1) != 0) continue;
         TRY(pairs_add(pairs, left, row, ROW_NONE, err));
     }
     return STATUS_OK;
 }
 
-static status pass_batch(struct pairs *pairs, const struct batch *left, struct error *err)
+static status pass_batch(struct pair_writer *pairs, const struct batch *left, struct error *err)
 {
     if (pairs->passing->kind == PASS_REST) {
         TRY(pass_rest(pairs, left, err));
@@ -108,7 +109,7 @@ static status pass_batch(struct pairs *pairs, const struct batch *left, struct e
     return pairs_flush(pairs, left, err);
 }
 
-static status pass_rows(struct pairs *pairs, const struct spill_rows *left, struct error *err)
+static status pass_rows(struct pair_writer *pairs, const struct spill_rows *left, struct error *err)
 {
     struct spill_cursor cursor;
     spill_cursor_open(&cursor, left);
@@ -125,7 +126,7 @@ static status pass_rows(struct pairs *pairs, const struct spill_rows *left, stru
 static status pass(struct fold_shard *shard, const struct fold_passing *passing,
                    const struct spill_rows *left, const struct batch *left_batch, struct error *err)
 {
-    struct pairs pairs = {.fold = shard->fold, .passing = passing};
+    struct pair_writer pairs = {.fold = shard->fold, .passing = passing};
     arena_init(&pairs.arena, shard->budget);
     status result = spill_writer_open(&pairs.writer, passing->out, err);
     if (result == STATUS_OK) {

@@ -9,15 +9,15 @@
 #include "engine/exec/fold/fold_parts.h"
 
 enum fold_pass {
-    PASS_WHOLE, /* The table is the whole right side: who has no partner there has none. */
-    PASS_PIECE, /* The table is a piece of it: who has a partner is noted. */
-    PASS_REST   /* Those who are not noted, with NULLs. */
+    PASS_WHOLE, /* The table is the whole right side: a row without a partner there has none. */
+    PASS_BLOCK, /* The table is a block of it: rows that have a partner are noted in `matched`. */
+    PASS_REST   /* The rows that are not in `matched`, with NULLs. */
 };
 
 struct fold_passing {
     enum fold_pass kind;
-    const struct build_side *table;
-    uint64_t *noted; /* A bit per row of the left side; not for PASS_WHOLE. */
+    const struct join_table *table;
+    uint64_t *matched; /* A bit per row of the left side; not for PASS_WHOLE. */
     struct spill_rows *out;
 };
 

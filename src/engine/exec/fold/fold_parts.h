@@ -30,9 +30,9 @@
 #define ENGINE_EXEC_FOLD_FOLD_PARTS_H
 
 #include "engine/exec/fold/fold.h"
-#include "engine/exec/fold/row_store.h"
-#include "engine/exec/fold/spill_merge.h"
 #include "engine/exec/fold/spill_rows.h"
+
+struct spill_runs;
 
 enum {
     EMIT_ROWS = 8192, /* So that a batch of wide rows is still a message a broker takes. */

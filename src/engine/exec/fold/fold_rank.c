@@ -6,6 +6,7 @@
 #include "engine/data/batch_codec.h"
 #include "engine/exec/fold/fold_parts.h"
 #include "engine/exec/fold/ranker.h"
+#include "engine/exec/fold/spill_merge.h"
 
 struct rank_shard {
     struct fold_shard shard;

@@ -8,6 +8,8 @@
 #include "engine/base/radix_sort.h"
 #include "engine/exec/fold/fold_parts.h"
 #include "engine/exec/fold/row_sort.h"
+#include "engine/exec/fold/row_store.h"
+#include "engine/exec/fold/spill_merge.h"
 
 enum { RUN_SHARE = 32 }; /* Less than this part of the limit makes no run: it waits unsorted. */
 
@@ -98,7 +100,7 @@ static status write_run(struct sort_shard *sort, struct error *err)
 static status write_runs(struct sort_shard *sort, struct error *err)
 {
     status result = STATUS_OK;
-    while (sort->store.count > 0 && result == STATUS_OK) {
+    while (sort->store.batches.count > 0 && result == STATUS_OK) {
         result = write_run(sort, err);
     }
     row_store_trim(&sort->store);

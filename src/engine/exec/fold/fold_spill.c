@@ -7,6 +7,7 @@
 #include "engine/base/assert.h"
 #include "engine/exec/fold/fold_parts.h"
 #include "engine/exec/fold/spill_cut.h"
+#include "engine/exec/fold/spill_merge.h"
 
 enum {
     RETURN_SHARE = 8, /* When so much of the limit was freed, the system gets it back. */

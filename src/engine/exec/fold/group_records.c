@@ -2,7 +2,7 @@
  *
  * Keys that are integers of narrow ranges need neither hash nor comparison: once that shows, a
  * window (key_window.h) takes the slots' place (group_slots.h). When a later key would make it too
- * large, the slots come back, for good. Which of the two it is can't be told from the records.
+ * large, the slots come back, for good. The records are the same either way.
  */
 #include "engine/exec/fold/group_records.h"
 
@@ -15,17 +15,17 @@ enum {
     /* The first blocks come one by one; then so much at a time, in large pages. */
     LONE_BLOCKS = 64,
     SLAB_BYTES = 4 << 20,
-    /* A table of so many slots is no longer in the nearest cache: the slots of all rows are asked
-     * for together, then the records these name. */
+    /* A table of so many slots is no longer in the first-level cache: the slots of all rows are
+     * prefetched together, then the records these name. */
     FAR_SLOTS = 1 << 13,
-    READ_AHEAD = 48, /* Records asked for before they are read. */
-    /* A window is looked for after so many rows, and whenever the slots have doubled. It may have
-     * the larger of so many places and so many for each group: most are in the nearest cache, or
-     * take about as much memory as records do. */
+    READ_AHEAD = 48, /* Records are prefetched so many rows before they are read. */
+    /* A window is considered after so many rows, and whenever the slots have doubled. It may have
+     * the larger of so many places and so many for each group: the first fit the nearest cache, the
+     * second take about as much memory as records do. */
     WINDOW_ROWS = 8192,
     WINDOW_PLACES = 4096,
     WINDOW_PLACES_PER_GROUP = 32,
-    WINDOW_SLACK = 8, /* It reaches farther than the keys so far, by one part in so many. */
+    WINDOW_SLACK = 8, /* It is wider than the keys so far, by one part in so many. */
 };
 
 static size_t key_size(uint8_t kind)

@@ -1,8 +1,8 @@
 /* group_records.h - from the keys of rows to the records of their groups.
  *
  * A group is a record of fixed size: NULL flags, keys (of a long text, where its copy is), and room
- * for states, which are the business of whoever uses this; and the hash, unless the keys are a few
- * integers, of which it is made again as quickly. Records never move; they are numbered in the
+ * for states, which belong to the caller; and the hash, unless the keys are a few integers: then it
+ * is computed again as quickly as it is read. Records never move; they are numbered in the
  * order in which their first rows came.
  *
  *     init -> (find | add)* [-> order] -> (reset -> (find | add)* [-> order])* -> done
@@ -47,11 +47,11 @@ struct group_records {
     uint32_t count;           /* Of groups. */
     struct key_window window; /* Has places when it is in use. */
     bool window_gone;         /* There was one, and will be no more. */
-    bool window_due;          /* To be looked for. */
-    uint32_t rows_seen;       /* By which it is looked for first. */
+    bool window_due;          /* To be considered. */
+    uint32_t rows_seen;       /* By which it is first considered. */
     uint64_t *hashes;         /* GROUP_SLICE_ROWS of them. */
-    struct arena arena;       /* Of the object's lifetime. */
-    struct arena texts;       /* Of the groups' lifetime. */
+    struct arena arena;       /* Lives as long as the object. */
+    struct arena texts;       /* Lives as long as the groups. */
 };
 
 /* The first key_count fields are the keys. `*`out_state_offset` is where the states begin. */
@@ -72,7 +72,7 @@ void group_records_reset(struct group_records *records);
 MUST_USE bool group_records_find(struct group_records *records, const struct batch *batch,
                                  const uint32_t *key_columns, struct selection selection,
                                  unsigned char **out_records);
-/* A record without looking: for the one group there is without keys. */
+/* A record without a search: for the one group there is without keys. */
 MUST_USE bool group_records_add(struct group_records *records, unsigned char **out_record);
 
 /* Puts the groups in an order that depends on their keys only: that of their hashes, then of the

@@ -1,4 +1,5 @@
-/* group_slots.c - linear probing: the next slot is in the same line of the cache, mostly. */
+/* group_slots.c - linear probing (Knuth, The Art of Computer Programming 3, 6.4): the next slot is
+ * mostly in the same line of the cache. */
 #include "engine/exec/fold/group_slots.h"
 
 #include <string.h>
@@ -8,8 +9,8 @@
 
 enum {
     FIRST_SLOTS = 256,
-    /* Up to so many they grow fourfold, then twofold: among few others a row is found at once, but
-     * of many megabytes not more should be empty than must be. */
+    /* Up to so many they grow fourfold, then twofold: sparse slots are searched quickly, but of
+     * many megabytes at most half should be empty. */
     QUICK_SLOTS = 1 << 18,
 };
 

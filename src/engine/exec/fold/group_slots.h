@@ -2,9 +2,8 @@
  *
  * A slot holds the upper half of a hash beside a group's number, so that a search looks at a record
  * only when it is almost certainly the right one. Those bits also say where a search begins, so
- * that slots grow without a look at the records; and they are what groups are ordered by at last,
- * for which the slots themselves are sorted. Who owns them compares keys, and has them grow at half
- * full.
+ * that slots grow without reading the records; and groups are ordered by them in the end, for which
+ * the slots themselves are sorted. The owner compares keys, and grows the slots when half are full.
  *
  * Memory: owned, charged to the budget. Threads: one owner.
  */

@@ -1,4 +1,8 @@
-/* group_table.c - records of groups (group_records.h) and what aggregates remember in them. */
+/* group_table.c - records of groups (group_records.h) and the states of aggregates in them.
+ *
+ * Rows go in slices: first the records of all rows of a slice are found, then one aggregate after
+ * the other updates its states in them, in a loop of its own.
+ */
 #include "engine/exec/fold/group_table.h"
 
 #include <stdlib.h>
@@ -23,7 +27,7 @@ struct group_table {
     uint32_t *merge_keys;    /* 0, 1, 2...: keys are the first columns of a partial batch. */
     uint32_t tried_rows;     /* Up to TRIAL_ROWS, */
     bool passes;             /* and whether it takes no more. */
-    struct arena arena;      /* Of the table's lifetime. */
+    struct arena arena;      /* Lives as long as the table. */
     struct arena scratch;    /* Of one slice of rows. */
     unsigned char **records; /* GROUP_SLICE_ROWS of them. */
 };

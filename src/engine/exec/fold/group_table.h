@@ -24,15 +24,16 @@ void group_table_reset(struct group_table *table);
 /* Rows of the grouping's raw input. */
 MUST_USE status group_table_add(struct group_table *table, const struct batch *batch,
                                 struct selection selection, struct error *err);
-/* The same as long as it pays: when hardly any of the first rows share their key, the table takes
- * no more, and `out_rest` is what it did not take (in the arena, or the selection itself). A
- * function of the rows since the last reset. Not to be mixed with the others. */
+/* The same as long as it pays: when hardly any of the first rows share their key, a pre-aggregation
+ * saves nothing, the table takes no more, and `out_rest` is what it did not take (in the arena, or
+ * the selection itself). A function of the rows since the last reset. Not to be mixed with the
+ * others. */
 MUST_USE status group_table_add_loosely(struct group_table *table, const struct batch *batch,
                                         struct selection selection, struct arena *arena,
                                         struct selection *out_rest, struct error *err);
 /* Rows of the grouping's raw input as rows of its partial schema: each a group of its own, in its
- * own place, without going through the table. It is left to whoever merges to bring equal keys
- * together. Borrowed from the batch and the arena; only the selected rows have values. */
+ * own place, without going through the table. The fold that merges them brings equal keys together.
+ * Borrowed from the batch and the arena; only the selected rows have values. */
 MUST_USE status group_table_lift(const struct group_table *table, const struct batch *batch,
                                  struct selection selection, struct arena *arena,
                                  struct batch *out_batch, struct error *err);

@@ -51,7 +51,7 @@ void key_window_done(struct key_window *window, struct budget *budget)
     *window = (struct key_window){0};
 }
 
-/* One more than how far a value is from the lowest; whatever it is for one outside, of which
+/* One more than the distance of a value from the lowest; any number for one outside, of which
  * `outside` is told. */
 ALWAYS_INLINE uint32_t step_of(const struct window_key *key, int64_t value, uint64_t *outside)
 {

@@ -2,8 +2,8 @@
  *
  * A window is an array with a place for every combination of values that its keys can have: each
  * lies within a range, or is NULL. A row's group is one access away, without hash or comparison.
- * Who owns the window sees to it that the ranges are worth it, and makes another when a key lies
- * outside.
+ * This is a perfect hash by array index. The owner decides whether the ranges are narrow enough to
+ * be worth it, and makes another window when a key lies outside.
  *
  * Memory: owned, charged to the budget. Threads: one owner.
  */
@@ -39,7 +39,7 @@ struct window_key {
 };
 
 struct key_window {
-    uint32_t *groups; /* By place: 0, or the number of a group and one. */
+    uint32_t *groups; /* By place: the number of a group + 1; 0: none. */
     size_t place_count;
     uint32_t key_count;
     struct window_key keys[KEY_WINDOW_KEYS];

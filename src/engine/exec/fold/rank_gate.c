@@ -1,5 +1,10 @@
 /* rank_gate.c - prefixes are gathered until there are an eighth more than the limit; then the one
- * at the limit is found without sorting, and larger ones are forgotten. */
+ * at the limit is selected without sorting, and larger ones are dropped.
+ *
+ * The selection is by digits, from the highest one in which the prefixes differ: a histogram says
+ * which digit the k-th has, and only items with it are looked at again (radix selection, the
+ * counterpart of Hoare's FIND, 1961). It costs one or two passes, whatever the values are.
+ */
 #include "engine/exec/fold/rank_gate.h"
 
 #include <string.h>

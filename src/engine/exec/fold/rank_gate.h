@@ -1,8 +1,8 @@
-/* rank_gate.h - turns away rows that already so many others go before, by a look at one number.
+/* rank_gate.h - rejects rows that are not among the best k of those seen, by one number of each.
  *
- * Of the rows offered so far, the gate knows the prefix of the one at the limit: whoever has a
- * larger one is not among the best. A prefix never orders two rows the other way round than their
- * keys; those that share it are let in.
+ * The number is a prefix of the first sort key (row_sort.h): it never orders two rows the other way
+ * round than their keys. The gate knows the k-th smallest prefix offered so far; a row with a
+ * larger one is not among the best, and rows that share it are let in.
  *
  * Memory: owned, charged to the budget, all of it from the start. Threads: one owner.
  */
@@ -27,7 +27,7 @@ struct rank_gate {
     uint64_t *held;   /* The smallest prefixes that were let in, at least `limit` of them if so many
                          were offered, in no order. */
     uint32_t held_count;
-    uint32_t next_look; /* With so many held, `highest` is found anew. */
+    uint32_t next_look; /* With so many held, `highest` is computed again. */
     uint64_t *scratch;
 };
 
@@ -39,7 +39,7 @@ void rank_gate_reset(struct rank_gate *gate);
 /* Of the rows with these prefixes leaves those that get in, in their order; returns how many. Both
  * arrays are written. */
 uint32_t rank_gate_pass(struct rank_gate *gate, uint64_t *prefixes, uint32_t *rows, uint32_t count);
-/* The same for rows that were let in before, and may be too many by now. */
+/* The same for rows that were let in before, some of which it would reject now. */
 uint32_t rank_gate_left(const struct rank_gate *gate, uint64_t *prefixes, uint32_t *rows,
                         uint32_t count);
 

@@ -1,10 +1,12 @@
-/* ranker.c - candidates are gathered and pruned now and then; what cannot win is turned away.
+/* ranker.c - candidates are gathered and pruned now and then; rows that cannot win are rejected.
  *
  * After a pruning, a partition that has its k rows has a threshold: the worst of them. A new row
- * must heartbeat it to become a candidate. So most rows cost one hash look-up and one comparison,
- * and sorting happens on a few hundred candidates at a time.
+ * must come before it to become a candidate. So most rows cost one hash look-up and one comparison,
+ * and a few hundred candidates at a time are sorted. The usual heap of k rows (Knuth, The Art of
+ * Computer Programming 3, 5.2.3) would order every candidate when it comes, and move it; here rows
+ * are copied in bulk, and sorted by columns.
  *
- * Without partitions a gate stands before all that: it goes by the first key alone.
+ * Without partitions a gate (rank_gate.h) stands before all that: it knows the first key alone.
  */
 #include "engine/exec/fold/ranker.h"
 
@@ -17,7 +19,7 @@
 
 enum {
     CANDIDATES = 256,
-    GATED_SHARE = 3, /* Behind a gate, so many times the limit may gather. */
+    GATED_SHARE = 3, /* Behind a gate, candidates may be so many times the limit. */
     SLICE_ROWS = RANK_GATE_ROWS
 };
 
@@ -39,7 +41,7 @@ struct ranker {
     size_t threshold_count; /* A power of two, or 0. */
     bool has_gate;
     struct rank_gate gate;
-    struct arena arena; /* Of the ranker's lifetime. */
+    struct arena arena; /* Lives as long as the ranker. */
     struct arena scratch;
     struct arena prune_arena; /* Thresholds: until the next pruning. */
 };
@@ -114,7 +116,7 @@ static uint32_t cut_partitions(const struct ranker *ranker, const struct batch *
     for (uint32_t i = 0; i < count; i++) {
         bool continues = i > 0 && same_partition(ranker, batch, rows[i - 1], rows[i]);
         rank = continues ? rank + 1 : 1;
-        /* Never ahead of i: what the next step looks at is still there. */
+        /* `kept` is never ahead of i: the row that the next step compares with is still there. */
         if (rank <= ranker->ranking->limit) rows[kept++] = rows[i];
     }
     return kept;
@@ -155,7 +157,7 @@ static bool thresholds_build(struct ranker *ranker)
     return true;
 }
 
-/* Of all rows, those that the gate would still let in: when they came it may have stood wider open.
+/* Of all rows, those that the gate would still let in: it may have become narrower since they came.
  */
 static uint32_t choose_rows(const struct ranker *ranker, const struct batch *all, uint32_t *rows)
 {
@@ -217,8 +219,8 @@ static bool can_win(const struct ranker *ranker, const struct batch *batch, uint
     }
 }
 
-static uint32_t turn_away(const struct ranker *ranker, const struct batch *batch,
-                          struct selection selection, uint32_t *out_rows)
+static uint32_t reject(const struct ranker *ranker, const struct batch *batch,
+                       struct selection selection, uint32_t *out_rows)
 {
     uint64_t hashes[SLICE_ROWS];
     key_hash(batch, ranker->ranking->partition_columns, ranker->ranking->partition_count, selection,
@@ -231,7 +233,7 @@ static uint32_t turn_away(const struct ranker *ranker, const struct batch *batch
     return count;
 }
 
-/* With so many it is time to prune. */
+/* With so many candidates it is time to prune. */
 static size_t candidates_most(const struct ranker *ranker)
 {
     if (ranker->has_gate) return CANDIDATES + GATED_SHARE * (size_t)ranker->gate.limit;
@@ -245,9 +247,9 @@ status ranker_add(struct ranker *ranker, const struct batch *batch, struct selec
     uint32_t rows[SLICE_ROWS];
     uint64_t prefixes[SLICE_ROWS];
     for (uint32_t first = 0, count; first < selection.count; first += count) {
-        /* As long as nothing can be turned away, look soon whether something could be. */
-        bool turns = ranker->has_gate || ranker->threshold_count > 0;
-        uint32_t most = turns ? SLICE_ROWS : CANDIDATES;
+        /* While no row can be rejected, prune soon: thresholds come of it. */
+        bool rejects = ranker->has_gate || ranker->threshold_count > 0;
+        uint32_t most = rejects ? SLICE_ROWS : CANDIDATES;
         count = selection.count - first;
         if (count > most) count = most;
         for (uint32_t i = 0; i < count; i++) {
@@ -258,7 +260,7 @@ status ranker_add(struct ranker *ranker, const struct batch *batch, struct selec
             row_prefixes(batch, &ranker->order[0], slice, prefixes);
             slice.count = rank_gate_pass(&ranker->gate, prefixes, rows, count);
         }
-        if (ranker->threshold_count > 0) slice.count = turn_away(ranker, batch, slice, rows);
+        if (ranker->threshold_count > 0) slice.count = reject(ranker, batch, slice, rows);
         struct batch_builder *candidates = &ranker->candidates;
         builder_append(candidates, batch, slice);
         if (candidates->failed) return error_memory(err);
@@ -293,6 +295,6 @@ size_t ranker_need(const struct ranker *ranker)
             row_bytes += 2 * sizeof(struct text);
         }
     }
-    /* Both builders may have to double, and what is outgrown goes only then. */
+    /* Both builders may have to double, and the old memory is freed only after the copy. */
     return 2 * held_bytes + row_count * row_bytes;
 }

@@ -1,8 +1,8 @@
-/* row_sort.c - radix by the leading 64 bits of one key after the other.
+/* row_sort.c - radix sort by the leading 64 bits of one key after the other.
  *
- * Most orders are decided by the first eight bytes of the first key. Runs that agree on them go on
- * with the next key when these bytes were all of the first; where they were only the start of a
- * text, rows are compared value by value.
+ * Most orders are decided by the first eight bytes of the first key. Rows that agree on them are
+ * sorted by the next key when these bytes were all of the first; where they were only the start of
+ * a text, rows are compared value by value.
  */
 #include "engine/exec/fold/row_sort.h"
 

@@ -1,4 +1,8 @@
-/* row_store.c - bytes in, one batch out. */
+/* row_store.c - bytes in, one batch out.
+ *
+ * A batch is decoded twice: when it is added, so that bytes that are not a batch fail there, and
+ * when it is read. In between only its bytes are stored, which are smaller than values.
+ */
 #include "engine/exec/fold/row_store.h"
 
 #include <stdlib.h>
@@ -15,10 +19,11 @@ static int compare_identities(const void *a, const void *b)
     return (left->number > right->number) - (left->number < right->number);
 }
 
-static void sort_batches(struct row_store *kept)
+static void sort_batches(struct row_store *store)
 {
-    if (kept->count < 2) return;
-    qsort(kept->batches, kept->count, sizeof *kept->batches, compare_identities);
+    if (store->batches.count < 2) return;
+    qsort(store->batches.items, store->batches.count, sizeof *store->batches.items,
+          compare_identities);
 }
 
 static bool is_spilled(const struct stored_batch *batch)
@@ -31,132 +36,127 @@ static size_t batch_bytes(const struct stored_batch *batch)
     return is_spilled(batch) ? batch->extent.size : batch->bytes.capacity;
 }
 
-static void free_bytes(struct row_store *kept, struct stored_batch *batch)
+static void free_bytes(struct row_store *store, struct stored_batch *batch)
 {
-    if (!is_spilled(batch)) kept->held_bytes -= batch->bytes.capacity;
+    if (!is_spilled(batch)) store->held_bytes -= batch->bytes.capacity;
     buf_done(&batch->bytes);
 }
 
-/* A batch with enough rows before it can't matter any more: what comes later only adds to them. */
-static void forget_the_rest(struct row_store *kept)
+/* Drops batches that have enough rows before them: batches to come only add to these. */
+static void drop_beyond_limit(struct row_store *store)
 {
-    sort_batches(kept);
+    sort_batches(store);
     uint64_t before = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < kept->count; i++) {
-        if (before >= kept->row_limit) {
-            kept->byte_count -= batch_bytes(&kept->batches[i]);
-            free_bytes(kept, &kept->batches[i]);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < store->batches.count; i++) {
+        if (before >= store->row_limit) {
+            store->byte_count -= batch_bytes(&store->batches.items[i]);
+            free_bytes(store, &store->batches.items[i]);
             continue;
         }
-        before += kept->batches[i].row_count;
-        kept->batches[count++] = kept->batches[i];
+        before += store->batches.items[i].row_count;
+        store->batches.items[count++] = store->batches.items[i];
     }
-    kept->count = count;
-    kept->row_count = before;
+    store->batches.count = count;
+    store->row_count = before;
 }
 
-status row_store_add(struct row_store *kept, struct batch_identity identity, struct buf *bytes,
+status row_store_add(struct row_store *store, struct batch_identity identity, struct buf *bytes,
                      uint64_t *out_rows, struct error *err)
 {
     struct arena arena;
     struct batch batch;
-    arena_init(&arena, kept->budget);
-    status result = batch_decode(bytes->bytes, bytes->size, kept->schema, &arena, &batch, err);
+    arena_init(&arena, store->budget);
+    status result = batch_decode(bytes->bytes, bytes->size, store->schema, &arena, &batch, err);
     arena_done(&arena);
     TRY(result);
     *out_rows = batch.row_count;
-    /* An empty batch says nothing: its number is counted by whoever counts. */
+    /* An empty batch has nothing to store; exchanges count its number. */
     if (batch.row_count == 0) return STATUS_OK;
-    if (kept->count == kept->capacity) {
-        size_t grown = kept->capacity == 0 ? 16 : kept->capacity * 2;
-        struct stored_batch *batches = memory_resize(
-            kept->budget, kept->batches, kept->capacity * sizeof *batches, grown * sizeof *batches);
-        if (batches == NULL) return error_memory(err);
-        kept->batches = batches;
-        kept->capacity = grown;
-    }
-    kept->batches[kept->count++] =
+    struct stored_batch *added = array_add(&store->batches, store->budget);
+    if (added == NULL) return error_memory(err);
+    *added =
         (struct stored_batch){.identity = identity, .row_count = batch.row_count, .bytes = *bytes};
-    kept->row_count += batch.row_count;
-    kept->byte_count += bytes->capacity;
-    kept->held_bytes += bytes->capacity;
+    store->row_count += batch.row_count;
+    store->byte_count += bytes->capacity;
+    store->held_bytes += bytes->capacity;
     *bytes = (struct buf){.budget = bytes->budget};
-    if (kept->row_limit != 0 && kept->row_count > 2 * kept->row_limit) forget_the_rest(kept);
+    if (store->row_limit != 0 && store->row_count > 2 * store->row_limit) drop_beyond_limit(store);
     return STATUS_OK;
 }
 
-status row_store_spill(struct row_store *kept, struct error *err)
+status row_store_spill(struct row_store *store, struct error *err)
 {
-    for (size_t i = 0; i < kept->count; i++) {
-        struct stored_batch *batch = &kept->batches[i];
+    for (uint32_t i = 0; i < store->batches.count; i++) {
+        struct stored_batch *batch = &store->batches.items[i];
         if (is_spilled(batch)) continue;
         struct spill_extent extent;
-        TRY(spill_place_write(kept->place, &batch->bytes, (uint32_t)batch->row_count, &extent,
+        TRY(spill_place_write(store->place, &batch->bytes, (uint32_t)batch->row_count, &extent,
                               err));
-        kept->byte_count -= batch->bytes.capacity;
-        kept->byte_count += extent.size;
-        free_bytes(kept, batch);
+        store->byte_count -= batch->bytes.capacity;
+        store->byte_count += extent.size;
+        free_bytes(store, batch);
         batch->extent = extent;
     }
     return STATUS_OK;
 }
 
 /* Moves the rows of the batches from `first` on into the builder. */
-static status read_batches(struct row_store *kept, size_t first, struct batch *out_batch,
+static status read_batches(struct row_store *store, uint32_t first, struct batch *out_batch,
                            struct error *err)
 {
-    if (!kept->builder_ready) {
-        kept->builder_ready = true;
-        if (!builder_init(&kept->builder, kept->schema, kept->budget)) return error_memory(err);
+    if (!store->builder_ready) {
+        store->builder_ready = true;
+        if (!builder_init(&store->builder, store->schema, store->budget)) return error_memory(err);
     }
     struct arena arena;
-    struct buf read = {.budget = kept->budget};
-    arena_init(&arena, kept->budget);
+    struct buf read = {.budget = store->budget};
+    arena_init(&arena, store->budget);
     status result = STATUS_OK;
-    for (size_t i = first; i < kept->count && result == STATUS_OK; i++) {
-        struct stored_batch *from = &kept->batches[i];
+    for (uint32_t i = first; i < store->batches.count && result == STATUS_OK; i++) {
+        struct stored_batch *from = &store->batches.items[i];
         struct buf *bytes = is_spilled(from) ? &read : &from->bytes;
         struct batch batch;
-        if (is_spilled(from)) result = spill_read(kept->place->file, from->extent, &read, err);
+        if (is_spilled(from)) result = spill_read(store->place->file, from->extent, &read, err);
         if (result != STATUS_OK) break;
-        result = batch_decode(bytes->bytes, bytes->size, kept->schema, &arena, &batch, err);
+        result = batch_decode(bytes->bytes, bytes->size, store->schema, &arena, &batch, err);
         if (result != STATUS_OK) break;
-        builder_append(&kept->builder, &batch, (struct selection){NULL, batch.row_count});
-        kept->byte_count -= batch_bytes(from);
-        kept->row_count -= from->row_count;
-        free_bytes(kept, from);
+        builder_append(&store->builder, &batch, (struct selection){NULL, batch.row_count});
+        store->byte_count -= batch_bytes(from);
+        store->row_count -= from->row_count;
+        free_bytes(store, from);
         *from = (struct stored_batch){0};
         arena_reset(&arena);
     }
     arena_done(&arena);
     buf_done(&read);
     TRY(result);
-    kept->count = first;
-    if (kept->builder.too_large) {
+    store->batches.count = first;
+    if (store->builder.too_large) {
         return error_set(
             err, STATUS_LIMIT,
             "more than 4 GiB of text in one column, or 4 billion rows, are too many to "
             "collect; select less");
     }
-    return builder_batch(&kept->builder, out_batch) ? STATUS_OK : error_memory(err);
+    return builder_batch(&store->builder, out_batch) ? STATUS_OK : error_memory(err);
 }
 
-/* Whether the batches can stay where they are: texts are long, and all other values short. */
-static bool has_plain_texts(const struct row_store *kept)
+/* Whether the rows can be views of the encoded bytes: these are all in memory, there is text to be
+ * spared a copy, and no lists, whose elements would have to be joined. */
+static bool can_be_viewed(const struct row_store *store)
 {
     bool has_text = false;
-    for (uint32_t i = 0; i < kept->schema.count; i++) {
-        struct type type = kept->schema.fields[i].type;
+    for (uint32_t i = 0; i < store->schema.count; i++) {
+        struct type type = store->schema.fields[i].type;
         if (type_is_list(type)) return false;
         has_text = has_text || type.kind == TYPE_TEXT;
     }
-    if (!has_text || kept->row_count >= ROW_NONE) return false;
-    return kept->held_bytes == kept->byte_count;
+    if (!has_text || store->row_count >= ROW_NONE) return false;
+    return store->held_bytes == store->byte_count;
 }
 
-/* Rows of one batch behind the `first` that are there. */
-static status view_rows(struct row_store *kept, struct column *columns, const struct batch *batch,
+/* Appends the rows of one batch behind the `first` ones. */
+static status view_rows(struct row_store *store, struct column *columns, const struct batch *batch,
                         uint32_t first, struct error *err)
 {
     for (uint32_t i = 0; i < batch->column_count; i++) {
@@ -165,7 +165,7 @@ static status view_rows(struct row_store *kept, struct column *columns, const st
         memcpy((unsigned char *)columns[i].data + first * width, from->data,
                batch->row_count * width);
         if (from->nulls == NULL) continue;
-        if (!column_need_nulls(&columns[i], (uint32_t)kept->row_count, &kept->view)) {
+        if (!column_need_nulls(&columns[i], (uint32_t)store->row_count, &store->view)) {
             return error_memory(err);
         }
         memcpy(columns[i].nulls + first, from->nulls, batch->row_count);
@@ -173,76 +173,76 @@ static status view_rows(struct row_store *kept, struct column *columns, const st
     return STATUS_OK;
 }
 
-static status view_batches(struct row_store *kept, struct batch *out_batch, struct error *err)
+static status view_batches(struct row_store *store, struct batch *out_batch, struct error *err)
 {
-    uint32_t row_count = (uint32_t)kept->row_count;
-    arena_init(&kept->view, kept->budget);
-    struct column *columns = arena_array(&kept->view, struct column, kept->schema.count + 1);
+    uint32_t row_count = (uint32_t)store->row_count;
+    arena_init(&store->view, store->budget);
+    struct column *columns = arena_array(&store->view, struct column, store->schema.count + 1);
     if (columns == NULL) return error_memory(err);
-    for (uint32_t i = 0; i < kept->schema.count; i++) {
-        if (!column_init(&columns[i], kept->schema.fields[i].type, row_count + 1, &kept->view)) {
+    for (uint32_t i = 0; i < store->schema.count; i++) {
+        if (!column_init(&columns[i], store->schema.fields[i].type, row_count + 1, &store->view)) {
             return error_memory(err);
         }
     }
     struct arena arena;
-    arena_init(&arena, kept->budget);
+    arena_init(&arena, store->budget);
     status result = STATUS_OK;
     uint32_t first = 0;
-    for (size_t i = 0; i < kept->count && result == STATUS_OK; i++) {
-        const struct buf *bytes = &kept->batches[i].bytes;
+    for (uint32_t i = 0; i < store->batches.count && result == STATUS_OK; i++) {
+        const struct buf *bytes = &store->batches.items[i].bytes;
         struct batch batch;
-        result = batch_decode(bytes->bytes, bytes->size, kept->schema, &arena, &batch, err);
-        if (result == STATUS_OK) result = view_rows(kept, columns, &batch, first, err);
+        result = batch_decode(bytes->bytes, bytes->size, store->schema, &arena, &batch, err);
+        if (result == STATUS_OK) result = view_rows(store, columns, &batch, first, err);
         if (result == STATUS_OK) first += batch.row_count;
         arena_reset(&arena);
     }
     arena_done(&arena);
     *out_batch =
-        (struct batch){.row_count = first, .column_count = kept->schema.count, .columns = columns};
+        (struct batch){.row_count = first, .column_count = store->schema.count, .columns = columns};
     return result;
 }
 
-status row_store_read(struct row_store *kept, struct batch *out_batch, struct error *err)
+status row_store_read(struct row_store *store, struct batch *out_batch, struct error *err)
 {
-    sort_batches(kept);
-    if (has_plain_texts(kept)) return view_batches(kept, out_batch, err);
-    return read_batches(kept, 0, out_batch, err);
+    sort_batches(store);
+    if (can_be_viewed(store)) return view_batches(store, out_batch, err);
+    return read_batches(store, 0, out_batch, err);
 }
 
-status row_store_take(struct row_store *kept, size_t byte_count, struct batch *out_batch,
+status row_store_take(struct row_store *store, size_t byte_count, struct batch *out_batch,
                       struct error *err)
 {
-    size_t first = kept->count;
+    uint32_t first = store->batches.count;
     for (size_t bytes = 0; first > 0 && bytes < byte_count; first--) {
-        bytes += batch_bytes(&kept->batches[first - 1]);
+        bytes += batch_bytes(&store->batches.items[first - 1]);
     }
-    if (kept->builder_ready) builder_reset(&kept->builder);
-    return read_batches(kept, first, out_batch, err);
+    if (store->builder_ready) builder_reset(&store->builder);
+    return read_batches(store, first, out_batch, err);
 }
 
-void row_store_trim(struct row_store *kept)
+void row_store_trim(struct row_store *store)
 {
-    if (kept->builder_ready) builder_done(&kept->builder);
-    kept->builder_ready = false;
+    if (store->builder_ready) builder_done(&store->builder);
+    store->builder_ready = false;
 }
 
-status row_store_list(struct row_store *kept, struct spill_rows *out, struct error *err)
+status row_store_list(struct row_store *store, struct spill_rows *out, struct error *err)
 {
-    ASSERT(kept->held_bytes == 0);
-    sort_batches(kept);
-    for (size_t i = 0; i < kept->count; i++) {
-        TRY(spill_rows_add(out, kept->batches[i].extent, err));
+    ASSERT(store->held_bytes == 0);
+    sort_batches(store);
+    for (uint32_t i = 0; i < store->batches.count; i++) {
+        TRY(spill_rows_add(out, store->batches.items[i].extent, err));
     }
     return STATUS_OK;
 }
 
-void row_store_done(struct row_store *kept)
+void row_store_done(struct row_store *store)
 {
-    for (size_t i = 0; i < kept->count; i++) {
-        buf_done(&kept->batches[i].bytes);
+    for (uint32_t i = 0; i < store->batches.count; i++) {
+        buf_done(&store->batches.items[i].bytes);
     }
-    memory_free(kept->budget, kept->batches, kept->capacity * sizeof *kept->batches);
-    if (kept->builder_ready) builder_done(&kept->builder);
-    arena_done(&kept->view);
-    *kept = (struct row_store){0};
+    array_done(&store->batches, store->budget);
+    if (store->builder_ready) builder_done(&store->builder);
+    arena_done(&store->view);
+    *store = (struct row_store){0};
 }

@@ -1,6 +1,6 @@
-/* row_store.h - numbered batches kept as they came, and read back in the order of their numbers.
+/* row_store.h - numbered batches stored as they came, and read back in the order of their numbers.
  *
- * When memory is short they wait in a file instead.
+ * When memory is short they are spilled to a file.
  *
  * Memory: owns the encoded bytes until they are read, the rows afterwards. Texts are not copied for
  * that where they are in memory: then it owns both. Threads: one owner.
@@ -25,33 +25,31 @@ struct row_store {
     struct budget *budget;
     struct spill_place *place; /* Borrowed. */
     uint64_t row_limit;        /* Only so many rows from the start can matter; 0: all. */
-    uint64_t row_count;        /* Kept so far, */
+    uint64_t row_count;        /* Stored so far, */
     size_t byte_count;         /* as so many bytes, */
     size_t held_bytes;         /* of which so many are in memory. */
-    struct stored_batch *batches;
-    size_t count;
-    size_t capacity;
+    ARRAY_OF(struct stored_batch) batches;
     struct batch_builder builder;
     bool builder_ready;
     struct arena view; /* Of rows whose texts are in the batches' bytes. */
 };
 
 /* Moves the bytes in after a look at them; *out_rows is how many rows they hold. */
-MUST_USE status row_store_add(struct row_store *kept, struct batch_identity identity,
+MUST_USE status row_store_add(struct row_store *store, struct batch_identity identity,
                               struct buf *bytes, uint64_t *out_rows, struct error *err);
 /* Writes what is in memory to the place. */
-MUST_USE status row_store_spill(struct row_store *kept, struct error *err);
+MUST_USE status row_store_spill(struct row_store *store, struct error *err);
 /* All rows as one batch, by input, producer and number. Valid until row_store_done; nothing may be
  * added any more. */
-MUST_USE status row_store_read(struct row_store *kept, struct batch *out_batch, struct error *err);
-/* Some of the rows, of about so many bytes, in no order; they are no longer kept. The batch is
- * valid until the next call. */
-MUST_USE status row_store_take(struct row_store *kept, size_t byte_count, struct batch *out_batch,
+MUST_USE status row_store_read(struct row_store *store, struct batch *out_batch, struct error *err);
+/* Removes some of the rows, of about so many bytes, in no order. The batch is valid until the next
+ * call. */
+MUST_USE status row_store_take(struct row_store *store, size_t byte_count, struct batch *out_batch,
                                struct error *err);
 /* Frees what the last row_store_take gave. */
-void row_store_trim(struct row_store *kept);
+void row_store_trim(struct row_store *store);
 /* Appends to `out` where the rows lie, by input, producer and number. All are spilled. */
-MUST_USE status row_store_list(struct row_store *kept, struct spill_rows *out, struct error *err);
-void row_store_done(struct row_store *kept);
+MUST_USE status row_store_list(struct row_store *store, struct spill_rows *out, struct error *err);
+void row_store_done(struct row_store *store);
 
 #endif

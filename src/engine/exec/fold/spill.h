@@ -1,8 +1,8 @@
 /* spill.h - where a fold's state goes when memory is short.
  *
- * A store gives files without a name: nobody else sees them, and they vanish with the process,
- * however that ends. What is written is read back by its place and checked against its hash, so a
- * disk that alters bytes gives an error and never another answer.
+ * A store gives files without a name: no other process sees them, and they vanish with this one,
+ * however it ends. Each piece is read back by its offset and checked against its hash, so a disk
+ * that alters bytes causes an error and never another answer.
  *
  * Threads: a store may be used by many; a file is written by one owner, and read by many after
  * that.
@@ -18,7 +18,7 @@
 
 struct spill_file;
 
-/* What a kind of store brings. Errors name the folder and what helps. */
+/* What a kind of store implements. Errors name the folder and what helps. */
 struct spill_store {
     status (*open)(struct spill_store *store, struct spill_file **out_file, struct error *err);
     /* Appends all of it; *out_offset is where it begins. */

@@ -15,7 +15,7 @@ struct pieces {
     uint32_t row_count;
 };
 
-/* ---- one behind the other ---- */
+/* ---- concatenation ---- */
 
 static bool join_nulls(struct column *out, const struct pieces *pieces, uint32_t index,
                        struct arena *arena)
@@ -120,7 +120,7 @@ static status read_piece(const struct spill_rows *rows, struct cut_place place, 
     if (columns == NULL) return error_memory(err);
     *bytes = (struct buf){.budget = rows->place->budget};
     struct batch *out = &pieces->batches[pieces->count++];
-    TRY(spill_read(rows->place->file, rows->extents[place.extent], bytes, err));
+    TRY(spill_read(rows->place->file, rows->extents.items[place.extent], bytes, err));
     TRY(batch_decode(bytes->bytes, bytes->size, rows->schema, arena, &batch, err));
     ASSERT(place.row + count <= batch.row_count);
     *out = batch_slice(&batch, place.row, count, columns);
@@ -133,15 +133,15 @@ static status read_pieces(const struct spill_rows *rows, struct cut_place *place
                           struct error *err)
 {
     uint32_t piece_count = 1;
-    uint64_t there = rows->extents[place->extent].row_count - place->row;
+    uint64_t there = rows->extents.items[place->extent].row_count - place->row;
     for (; there < row_count; piece_count++) {
-        there += rows->extents[place->extent + piece_count].row_count;
+        there += rows->extents.items[place->extent + piece_count].row_count;
     }
     pieces->bytes = arena_array(arena, struct buf, piece_count);
     pieces->batches = arena_array(arena, struct batch, piece_count);
     if (pieces->bytes == NULL || pieces->batches == NULL) return error_memory(err);
     while (row_count > 0) {
-        uint32_t left = rows->extents[place->extent].row_count - place->row;
+        uint32_t left = rows->extents.items[place->extent].row_count - place->row;
         uint32_t count = left < row_count ? left : row_count;
         TRY(read_piece(rows, *place, count, pieces, arena, err));
         row_count -= count;
@@ -174,8 +174,8 @@ status spill_cut(const struct spill_rows *rows, struct spill_window window, stru
     ASSERT(window.count <= rows->row_count - window.first);
     struct cut_place place = {0};
     /* Pieces before the window are not even read. */
-    while (window.count > 0 && window.first >= rows->extents[place.extent].row_count) {
-        window.first -= rows->extents[place.extent++].row_count;
+    while (window.count > 0 && window.first >= rows->extents.items[place.extent].row_count) {
+        window.first -= rows->extents.items[place.extent++].row_count;
     }
     place.row = (uint32_t)window.first;
     struct arena arena;

@@ -1,7 +1,9 @@
-/* spill_merge.c - a heap of cursors, the one with the smallest row on top.
+/* spill_merge.c - k-way merge: a heap of cursors, the one with the smallest row on top (Knuth, The
+ * Art of Computer Programming 3, 5.4.1).
  *
- * Rows that follow each other in one piece are passed on together. Of several runs only neighbours
- * are merged early, so that the order of the runs still stands for the order of equal rows.
+ * Rows that follow each other in one piece are written together. When there are too many runs for
+ * one merge, only neighbours are merged early, so that the order of the runs still stands for the
+ * order of equal rows.
  */
 #include "engine/exec/fold/spill_merge.h"
 
@@ -26,8 +28,8 @@ struct merge_state {
     const struct merge_source *pending_source; /* Rows that are to be written: of this piece. */
     uint32_t pending[PENDING_ROWS];
     uint32_t pending_count;
-    uint64_t row_count;         /* Passed on. */
-    struct batch_builder first; /* With a cut: some row of the partition at hand, */
+    uint64_t row_count;         /* Written or pending. */
+    struct batch_builder first; /* With a cut: some row of the current partition, */
     struct batch first_row;
     uint64_t rank; /* and how many there were. */
 };
@@ -36,15 +38,9 @@ struct merge_state {
 
 status spill_runs_add(struct spill_runs *runs, struct spill_rows *rows, struct error *err)
 {
-    if (runs->count == runs->capacity) {
-        size_t grown = runs->capacity == 0 ? 16 : runs->capacity * 2;
-        struct spill_rows *items = memory_resize(
-            runs->budget, runs->items, runs->capacity * sizeof *items, grown * sizeof *items);
-        if (items == NULL) return error_memory(err);
-        runs->items = items;
-        runs->capacity = grown;
-    }
-    runs->items[runs->count++] = *rows;
+    struct spill_rows *added = array_add(runs, runs->budget);
+    if (added == NULL) return error_memory(err);
+    *added = *rows;
     *rows = (struct spill_rows){.place = rows->place, .schema = rows->schema};
     return STATUS_OK;
 }
@@ -54,8 +50,7 @@ void spill_runs_done(struct spill_runs *runs)
     for (size_t i = 0; i < runs->count; i++) {
         spill_rows_done(&runs->items[i]);
     }
-    memory_free(runs->budget, runs->items, runs->capacity * sizeof *runs->items);
-    *runs = (struct spill_runs){.budget = runs->budget};
+    array_done(runs, runs->budget);
 }
 
 /* ---- the heap ---- */
@@ -98,7 +93,7 @@ static status heap_fill(struct merge_state *state, uint32_t count, struct error 
     return STATUS_OK;
 }
 
-/* ---- passing on ---- */
+/* ---- writing ---- */
 
 static status write_pending(struct merge_state *state, struct error *err)
 {
@@ -147,7 +142,7 @@ static status advance_top(struct merge_state *state, struct error *err)
 {
     struct merge_source *top = state->heap[0];
     if (++top->row == top->cursor.batch.row_count) {
-        /* The piece goes: what is borrowed from it must be written before. */
+        /* The piece is freed: rows that are borrowed from it must be written before. */
         if (state->pending_source == top) TRY(write_pending(state, err));
         top->row = 0;
         TRY(spill_cursor_next(&top->cursor, err));
@@ -205,7 +200,7 @@ static status merge_once(const struct spill_merge *merge, const struct spill_row
 
 /* Runs first .. first+count-1 become one that takes the place of the first. */
 static status merge_neighbours(const struct spill_merge *merge, struct spill_runs *runs,
-                               size_t first, uint32_t count, struct error *err)
+                               uint32_t first, uint32_t count, struct error *err)
 {
     struct spill_rows *items = runs->items + first;
     struct spill_rows merged = {.place = items[0].place, .schema = items[0].schema};
@@ -218,7 +213,7 @@ static status merge_neighbours(const struct spill_merge *merge, struct spill_run
         spill_rows_done(&items[i]);
     }
     items[0] = merged;
-    for (size_t i = first + count; i < runs->count; i++) {
+    for (uint32_t i = first + count; i < runs->count; i++) {
         runs->items[i - count + 1] = runs->items[i];
     }
     runs->count -= count - 1;
@@ -229,14 +224,14 @@ status spill_merge(const struct spill_merge *merge, struct spill_runs *runs, str
                    struct error *err)
 {
     ASSERT(merge->fan >= 2);
-    size_t first = 0;
+    uint32_t first = 0;
     while (runs->count > merge->fan) {
-        size_t surplus = runs->count - merge->fan + 1;
-        size_t count = surplus < merge->fan ? surplus : merge->fan;
+        uint32_t surplus = runs->count - merge->fan + 1;
+        uint32_t count = surplus < merge->fan ? surplus : merge->fan;
         if (first + count > runs->count) first = 0;
-        TRY(merge_neighbours(merge, runs, first, (uint32_t)count, err));
+        TRY(merge_neighbours(merge, runs, first, count, err));
         first++;
     }
     if (runs->count == 0) return STATUS_OK;
-    return merge_once(merge, runs->items, (uint32_t)runs->count, out, err);
+    return merge_once(merge, runs->items, runs->count, out, err);
 }

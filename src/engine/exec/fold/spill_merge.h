@@ -1,4 +1,4 @@
-/* spill_merge.h - sorted runs of rows become one.
+/* spill_merge.h - the merge phase of an external sort: sorted runs of rows become one.
  *
  * Memory: a piece of every run that is read, and one that is written. Threads: one owner.
  */
@@ -11,9 +11,9 @@
 
 /* Runs in an order that shows where rows are equal: those of an earlier run come first. */
 struct spill_runs {
-    struct spill_rows *items;
-    size_t count;
-    size_t capacity;
+    struct spill_rows *items; /* An array of array.h. */
+    uint32_t count;
+    uint32_t capacity;
     struct budget *budget; /* Borrowed. */
 };
 

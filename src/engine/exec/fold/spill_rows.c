@@ -1,5 +1,5 @@
-/* spill_rows.c - pieces are cut by size, so that whoever reads many files of rows at once knows
- * what that takes. */
+/* spill_rows.c - pieces are cut by size, so that a merge of many runs can compute how much memory
+ * its cursors take. */
 #include "engine/exec/fold/spill_rows.h"
 
 #include "engine/base/assert.h"
@@ -17,25 +17,16 @@ status spill_place_write(struct spill_place *place, const struct buf *bytes, uin
                          struct spill_extent *out_extent, struct error *err)
 {
     if (place->file == NULL) TRY(place->store->open(place->store, &place->file, err));
-    TRY(spill_write(place->file, bytes->bytes, bytes->size, row_count, out_extent, err));
-    place->written_bytes += bytes->size;
-    return STATUS_OK;
+    return spill_write(place->file, bytes->bytes, bytes->size, row_count, out_extent, err);
 }
 
 /* ---- rows ---- */
 
 status spill_rows_add(struct spill_rows *rows, struct spill_extent extent, struct error *err)
 {
-    if (rows->extent_count == rows->extent_capacity) {
-        size_t grown = rows->extent_capacity == 0 ? 8 : rows->extent_capacity * 2;
-        struct spill_extent *extents =
-            memory_resize(rows->place->budget, rows->extents,
-                          rows->extent_capacity * sizeof *extents, grown * sizeof *extents);
-        if (extents == NULL) return error_memory(err);
-        rows->extents = extents;
-        rows->extent_capacity = grown;
-    }
-    rows->extents[rows->extent_count++] = extent;
+    struct spill_extent *added = array_add(&rows->extents, rows->place->budget);
+    if (added == NULL) return error_memory(err);
+    *added = extent;
     rows->row_count += extent.row_count;
     rows->byte_count += extent.size;
     return STATUS_OK;
@@ -43,8 +34,8 @@ status spill_rows_add(struct spill_rows *rows, struct spill_extent extent, struc
 
 void spill_rows_done(struct spill_rows *rows)
 {
-    if (rows->extents == NULL) return;
-    memory_free(rows->place->budget, rows->extents, rows->extent_capacity * sizeof *rows->extents);
+    if (rows->extents.items == NULL) return;
+    array_done(&rows->extents, rows->place->budget);
     *rows = (struct spill_rows){.place = rows->place, .schema = rows->schema};
 }
 
@@ -119,8 +110,8 @@ status spill_cursor_next(struct spill_cursor *cursor, struct error *err)
 {
     const struct spill_rows *rows = cursor->rows;
     cursor->batch = (struct batch){0};
-    if (cursor->next_extent == rows->extent_count) return STATUS_OK;
-    struct spill_extent extent = rows->extents[cursor->next_extent++];
+    if (cursor->next_extent == rows->extents.count) return STATUS_OK;
+    struct spill_extent extent = rows->extents.items[cursor->next_extent++];
     arena_reset(&cursor->arena);
     TRY(spill_read(rows->place->file, extent, &cursor->bytes, err));
     TRY(batch_decode(cursor->bytes.bytes, cursor->bytes.size, rows->schema, &cursor->arena,

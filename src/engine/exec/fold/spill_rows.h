@@ -10,6 +10,7 @@
 #ifndef ENGINE_EXEC_FOLD_SPILL_ROWS_H
 #define ENGINE_EXEC_FOLD_SPILL_ROWS_H
 
+#include "engine/base/array.h"
 #include "engine/base/buf.h"
 #include "engine/base/error.h"
 #include "engine/data/batch_builder.h"
@@ -20,11 +21,10 @@ struct spill_place {
     struct spill_store *store; /* Borrowed. */
     struct budget *budget;     /* Borrowed. */
     size_t piece_bytes;        /* How large a writer lets pieces become, about. */
-    struct spill_file *file;
-    uint64_t written_bytes;
+    struct spill_file *file;   /* NULL: nothing was written. */
 };
 
-/* Closes the file; what lies there is gone. */
+/* Closes the file; its rows are gone. */
 void spill_place_done(struct spill_place *place);
 MUST_USE status spill_place_write(struct spill_place *place, const struct buf *bytes,
                                   uint32_t row_count, struct spill_extent *out_extent,
@@ -33,14 +33,12 @@ MUST_USE status spill_place_write(struct spill_place *place, const struct buf *b
 struct spill_rows {
     struct spill_place *place; /* Borrowed. */
     struct schema schema;
-    struct spill_extent *extents;
-    size_t extent_count;
-    size_t extent_capacity;
+    ARRAY_OF(struct spill_extent) extents;
     uint64_t row_count;
     uint64_t byte_count; /* Encoded. */
 };
 
-/* What lies in the place comes next. */
+/* Appends a piece that is in the file. */
 MUST_USE status spill_rows_add(struct spill_rows *rows, struct spill_extent extent,
                                struct error *err);
 void spill_rows_done(struct spill_rows *rows);

@@ -1,7 +1,8 @@
-/* test_early_filter.c - a join spares conditions rows, and nothing else changes.
+/* test_early_filter.c - rows without a partner are not evaluated, and nothing else changes.
  *
- * Method: pipelines that filter, project and join run over batches whose columns are loaded late.
- * The loader counts for how many rows the text was asked for that only the dear condition reads.
+ * Method: pipelines that filter, project and join run over batches whose columns are materialized
+ * late. The materializer counts for how many rows the text was asked for that only the expensive
+ * condition reads.
  * Rows are numbered, so that what must come out is known without any join.
  */
 #include "unit/test.h"
@@ -66,9 +67,9 @@ static struct source *make_source(struct type key_type)
 }
 
 /* Keys 0, step, 2 * step... */
-static struct build_side *make_side(struct type key_type, uint32_t step)
+static struct join_table *make_side(struct type key_type, uint32_t step)
 {
-    static struct build_side side;
+    static struct join_table side;
     static struct column column;
     static char keys[ROWS][24];
     struct error err;
@@ -78,7 +79,7 @@ static struct build_side *make_side(struct type key_type, uint32_t step)
         write_key(keys[row], row * step, &column, row);
     }
     struct batch rows = {.row_count = count, .column_count = 1, .columns = &column};
-    assert_int_equal(build_side_build(&side, rows, 1, &arena, &err), STATUS_OK);
+    assert_int_equal(join_table_build(&side, rows, 1, &arena, &err), STATUS_OK);
     return &side;
 }
 
@@ -153,7 +154,7 @@ static struct made *make_pipeline(struct type key_type, const struct expr *condi
 }
 
 /* So many batches; *out_rows: the numbers of the last one's rows. */
-static status push(const struct made *made, const struct build_side *side, struct source *source,
+static status push(const struct made *made, const struct join_table *side, struct source *source,
                    uint32_t batch_count, const struct batch **out_rows)
 {
     static struct batch rows;
@@ -211,7 +212,7 @@ static void the_same_rows_come_out_whatever_part_has_partners(void **state)
         for (uint32_t j = 0; j < sizeof steps / sizeof steps[0]; j++) {
             const struct batch *rows;
             struct made *made = make_pipeline(types[i], dear_condition());
-            struct build_side *side = make_side(types[i], steps[j]);
+            struct join_table *side = make_side(types[i], steps[j]);
             struct source *source = make_source(types[i]);
             assert_int_equal(push(made, side, source, BATCHES, &rows), STATUS_OK);
             check_rows(rows, steps[j]);
@@ -254,7 +255,7 @@ static void a_cheap_condition_is_asked_first(void **state)
     const struct expr *cheap = call(FUNCTION_IS_NOT_NULL, TYPE(BOOL), text_column(), NULL);
     struct made *made = make_pipeline(TYPE(INT), cheap);
     struct source *source = make_source(TYPE(INT));
-    /* And a dear one after it. */
+    /* And an expensive one after it. */
     made->conditions[1] = dear_condition();
     made->ops[0].expr_count = 2;
     assert_int_equal(push(made, make_side(TYPE(INT), 10), source, 1, &rows), STATUS_OK);
@@ -263,19 +264,19 @@ static void a_cheap_condition_is_asked_first(void **state)
     arena_reset(&arena);
 }
 
-/* Partners or not: who can fail does. */
+/* Partners or not: a condition that can fail does. */
 static void what_can_fail_sees_all_rows(void **state)
 {
     (void)state;
     const struct batch *rows;
     const struct expr *fails = call(FUNCTION_IS_NOT_NULL, TYPE(BOOL), failing(), NULL);
-    struct build_side *side = make_side(TYPE(INT), ROWS);
+    struct join_table *side = make_side(TYPE(INT), ROWS);
     struct source *source = make_source(TYPE(INT));
     /* The only row with a partner is the first. */
     source->columns[TEXT].texts[0] = TEXT_LITERAL("7");
     struct made *made = make_pipeline(TYPE(INT), fails);
     assert_int_not_equal(push(made, side, source, 1, &rows), STATUS_OK);
-    /* Behind a condition that could be spared, */
+    /* Behind a condition that need not be evaluated, */
     made = make_pipeline(TYPE(INT), dear_condition());
     made->conditions[1] = fails;
     made->ops[0].expr_count = 2;

@@ -20,12 +20,12 @@ enum { OPS_MAX = 5, COLUMNS_MAX = 64, ROWS_MAX = 30000, INPUT_COLUMNS = 9 };
 static const struct schema input_schema = {random_rows_fields, INPUT_COLUMNS};
 
 /* A pipeline and what it should give so far. */
-struct chain {
+struct op_chain {
     struct random *random;
     struct arena *arena;
     struct pipeline pipeline;
     struct op ops[2 * OPS_MAX + 1]; /* A step may take two. */
-    struct build_side sides[2 * OPS_MAX];
+    struct join_table sides[2 * OPS_MAX];
     struct value scalar;
     struct batch rows;
 };
@@ -49,7 +49,7 @@ static void pairs_put(struct pairs *pairs, uint32_t row, uint32_t other)
 }
 
 /* The rows become those of the pairs, with the columns of `other` (may be NULL) beside them. */
-static void take_pairs(struct chain *chain, struct pairs *pairs, const struct batch *other)
+static void take_pairs(struct op_chain *chain, struct pairs *pairs, const struct batch *other)
 {
     uint32_t count = (uint32_t)(pairs->rows.size / sizeof(uint32_t));
     uint32_t kept = chain->rows.column_count;
@@ -66,7 +66,7 @@ static void take_pairs(struct chain *chain, struct pairs *pairs, const struct ba
     buf_done(&pairs->others);
 }
 
-static struct schema rows_schema(struct chain *chain)
+static struct schema rows_schema(struct op_chain *chain)
 {
     uint32_t count = chain->rows.column_count;
     struct field *fields = need(arena_array(chain->arena, struct field, count + 1));
@@ -76,20 +76,20 @@ static struct schema rows_schema(struct chain *chain)
     return (struct schema){fields, count};
 }
 
-static void append_op(struct chain *chain, struct op op)
+static void append_op(struct op_chain *chain, struct op op)
 {
     op.output = rows_schema(chain);
     chain->ops[chain->pipeline.op_count++] = op;
     chain->pipeline.output = op.output;
 }
 
-static const struct expr *column_expr(struct chain *chain, uint32_t column)
+static const struct expr *column_expr(struct op_chain *chain, uint32_t column)
 {
     return need(
         (void *)(uintptr_t)expr_column(chain->arena, column, chain->rows.columns[column].type));
 }
 
-static const struct expr *call(struct chain *chain, enum function_id function,
+static const struct expr *call(struct op_chain *chain, enum function_id function,
                                const struct expr *first, const struct expr *second)
 {
     const struct expr **args = need(arena_array(chain->arena, const struct expr *, 2));
@@ -100,7 +100,7 @@ static const struct expr *call(struct chain *chain, enum function_id function,
 }
 
 /* A column of this kind, or COLUMNS_MAX. */
-static uint32_t find_column(const struct chain *chain, enum type_kind kind)
+static uint32_t find_column(const struct op_chain *chain, enum type_kind kind)
 {
     uint32_t start = random_below(chain->random, chain->rows.column_count + 1);
     for (uint32_t i = 0; i < chain->rows.column_count; i++) {
@@ -113,7 +113,7 @@ static uint32_t find_column(const struct chain *chain, enum type_kind kind)
 /* ---- operators ---- */
 
 /* Not NULL, and an INT greater than the value of a sub-query. */
-static void add_filter(struct chain *chain)
+static void add_filter(struct op_chain *chain)
 {
     uint32_t present = random_below(chain->random, chain->rows.column_count);
     uint32_t integer = find_column(chain, TYPE_INT);
@@ -139,7 +139,7 @@ static void add_filter(struct chain *chain)
 }
 
 /* Some columns in another order, and whether each is NULL. */
-static void add_project(struct chain *chain)
+static void add_project(struct op_chain *chain)
 {
     uint32_t count = 1 + random_below(chain->random, 9);
     const struct expr **exprs = need(arena_array(chain->arena, const struct expr *, count));
@@ -160,7 +160,7 @@ static void add_project(struct chain *chain)
     append_op(chain, (struct op){.kind = OP_PROJECT, .exprs = exprs, .expr_count = count});
 }
 
-static void add_unnest(struct chain *chain)
+static void add_unnest(struct op_chain *chain)
 {
     uint32_t column =
         find_column(chain, random_below(chain->random, 2) == 0 ? TYPE_LIST_TEXT : TYPE_LIST_INT);
@@ -180,7 +180,7 @@ static void add_unnest(struct chain *chain)
     append_op(chain, (struct op){.kind = OP_UNNEST, .exprs = exprs, .expr_count = 1});
 }
 
-static bool is_partner(const struct chain *chain, const struct op *op, uint32_t row,
+static bool is_partner(const struct op_chain *chain, const struct op *op, uint32_t row,
                        const struct batch *side, uint32_t other)
 {
     for (uint32_t i = 0; i < op->key_count; i++) {
@@ -193,7 +193,7 @@ static bool is_partner(const struct chain *chain, const struct op *op, uint32_t 
 }
 
 /* A column that is not a list, or COLUMNS_MAX. */
-static uint32_t find_key(const struct chain *chain)
+static uint32_t find_key(const struct op_chain *chain)
 {
     uint32_t start = random_below(chain->random, chain->rows.column_count);
     for (uint32_t i = 0; i < chain->rows.column_count; i++) {
@@ -203,8 +203,8 @@ static uint32_t find_key(const struct chain *chain)
     return COLUMNS_MAX;
 }
 
-/* A column with the number of each row, or of its first twin. */
-static struct batch row_numbers(struct chain *chain, const struct batch *side,
+/* A column with the number of each row, or of its first duplicate. */
+static struct batch row_numbers(struct op_chain *chain, const struct batch *side,
                                 struct duplicate_set duplicates)
 {
     uint32_t count = side->row_count;
@@ -225,7 +225,7 @@ static struct batch row_numbers(struct chain *chain, const struct batch *side,
 }
 
 /* The rows of the build side whose numbers are in the last column. */
-static void add_fetch(struct chain *chain, uint32_t number, const struct batch *side)
+static void add_fetch(struct op_chain *chain, uint32_t number, const struct batch *side)
 {
     uint32_t *keys = need(arena_array(chain->arena, uint32_t, 1));
     keys[0] = chain->rows.column_count - 1;
@@ -243,7 +243,7 @@ static void add_fetch(struct chain *chain, uint32_t number, const struct batch *
 }
 
 /* Without keys it is a cross join. */
-static void add_probe(struct chain *chain, uint32_t side_rows, uint32_t key_count)
+static void add_probe(struct op_chain *chain, uint32_t side_rows, uint32_t key_count)
 {
     struct field *fields = need(arena_array(chain->arena, struct field, key_count + 2));
     uint32_t *keys = need(arena_array(chain->arena, uint32_t, key_count + 1));
@@ -264,7 +264,7 @@ static void add_probe(struct chain *chain, uint32_t side_rows, uint32_t key_coun
     static const enum probe_kind kinds[] = {PROBE_JOIN, PROBE_SEMI, PROBE_ROW};
     if (!op.keep_unmatched) op.probe = kinds[random_below(chain->random, 3)];
     struct error err;
-    assert_int_equal(build_side_build(&chain->sides[op.side], side, key_count, chain->arena, &err),
+    assert_int_equal(join_table_build(&chain->sides[op.side], side, key_count, chain->arena, &err),
                      STATUS_OK);
     uint32_t *duplicates = need(arena_array(chain->arena, uint32_t, 2));
     duplicates[1] = random_below(chain->random, key_count + 2);
@@ -272,7 +272,7 @@ static void add_probe(struct chain *chain, uint32_t side_rows, uint32_t key_coun
     op.duplicates =
         (struct duplicate_set){.columns = duplicates, .count = 1 + random_below(chain->random, 2)};
     assert_int_equal(
-        build_side_find_duplicates(&chain->sides[op.side], &op.duplicates, 1, chain->arena, &err),
+        join_table_find_duplicates(&chain->sides[op.side], &op.duplicates, 1, chain->arena, &err),
         STATUS_OK);
     struct pairs pairs = {0};
     for (uint32_t row = 0; row < chain->rows.row_count; row++) {
@@ -294,7 +294,7 @@ static void add_probe(struct chain *chain, uint32_t side_rows, uint32_t key_coun
     if (op.probe == PROBE_ROW) add_fetch(chain, op.side, &side);
 }
 
-static void add_op(struct chain *chain)
+static void add_op(struct op_chain *chain)
 {
     switch (random_below(chain->random, 5)) {
     case 0:
@@ -312,7 +312,7 @@ static void add_op(struct chain *chain)
     }
 }
 
-static void chain_start(struct chain *chain, struct batch rows, struct schema schema)
+static void chain_start(struct op_chain *chain, struct batch rows, struct schema schema)
 {
     chain->rows = rows;
     chain->scalar = (struct value){.integer = -1};
@@ -322,7 +322,7 @@ static void chain_start(struct chain *chain, struct batch rows, struct schema sc
 
 /* ---- running ---- */
 
-static struct pipeline_run *start_run(const struct chain *chain, const struct finished *finished,
+static struct pipeline_run *start_run(const struct op_chain *chain, const struct finished *finished,
                                       uint32_t shard_count, struct budget *budget)
 {
     struct pipeline_run *run;
@@ -375,7 +375,7 @@ static void check_lines(const struct buf *bytes, struct schema schema,
     assert_true(row_lines_equal(&seen, &expected));
 }
 
-static void check_chain(const struct chain *chain, const struct batch *input)
+static void check_chain(const struct op_chain *chain, const struct batch *input)
 {
     struct finished finished = {.scalars = &chain->scalar, .sides = chain->sides};
     struct budget budget = {0};
@@ -414,8 +414,8 @@ static void any_chain_of_operators_agrees_with_the_model(void **state)
         struct random_rows rows = {.random = &random, .arena = &arena, .null_percent = 10};
         struct batch input =
             random_rows_batch(&rows, input_schema, random_below(&random, 60) * (round % 4));
-        static struct chain chain;
-        chain = (struct chain){.random = &random, .arena = &arena};
+        static struct op_chain chain;
+        chain = (struct op_chain){.random = &random, .arena = &arena};
         chain_start(&chain, input, input_schema);
         uint32_t op_count = round % (OPS_MAX + 1);
         while (op_count-- > 0 && chain.rows.row_count < ROWS_MAX / 60 &&
@@ -438,8 +438,8 @@ static void expansions_grow_far_beyond_one_push(void **state)
         struct random_rows rows = {.random = &random, .arena = &arena, .null_percent = 5};
         struct schema schema = {&random_rows_fields[7], 2};
         struct batch input = random_rows_batch(&rows, schema, 150);
-        static struct chain chain;
-        chain = (struct chain){.random = &random, .arena = &arena};
+        static struct op_chain chain;
+        chain = (struct op_chain){.random = &random, .arena = &arena};
         chain_start(&chain, input, schema);
         add_probe(&chain, 50 + round, 0);
         add_unnest(&chain);
@@ -498,8 +498,8 @@ static void shards_divide_the_groups_by_key(void **state)
         grouped_aggregate(&made, AGGREGATE_COUNT_ROWS, 0, 0);
         grouped_aggregate(&made, AGGREGATE_SUM, GROUPED_DOUBLE, 0);
         grouped_aggregate(&made, AGGREGATE_MIN, 11, 0);
-        static struct chain chain;
-        chain = (struct chain){.random = &random, .arena = &arena};
+        static struct op_chain chain;
+        chain = (struct op_chain){.random = &random, .arena = &arena};
         chain_start(&chain, input, (struct schema){NULL, GROUPED_COLUMNS});
         add_filter(&chain);
         struct row_lines expected = {.arena = &arena};
@@ -542,8 +542,8 @@ static void ranking_within_a_batch_keeps_the_best_rows(void **state)
             keys[i] = (struct sort_key){.column = i, .descending = round % 2 == 0};
         }
         struct ranking ranking = {&partition, round % 2, keys, GROUPED_TYPES, round % 4};
-        static struct chain chain;
-        chain = (struct chain){.random = &random, .arena = &arena};
+        static struct op_chain chain;
+        chain = (struct op_chain){.random = &random, .arena = &arena};
         chain_start(&chain, input, random_rows_keys);
         struct ranker *ranker;
         struct error err;
@@ -569,8 +569,8 @@ static void nothing_pushed_still_gives_a_batch_per_shard(void **state)
     grouped_keys(&made, 2);
     grouped_every_aggregate(&made);
     struct batch input = grouped_rows(&rows, 50);
-    static struct chain chain;
-    chain = (struct chain){.random = &random, .arena = &arena};
+    static struct op_chain chain;
+    chain = (struct op_chain){.random = &random, .arena = &arena};
     chain_start(&chain, input, (struct schema){NULL, GROUPED_COLUMNS});
     chain.ops[0] = (struct op){
         .kind = OP_AGGREGATE, .output = made.grouping.partial, .grouping = &made.grouping};
@@ -607,7 +607,7 @@ struct test_materializer {
     bool is_there[INPUT_COLUMNS][40];
 };
 
-/* Beyond what the expression reaches, texts are not what they should be. */
+/* Beyond the prefix that the expression looks at, texts are not what they should be. */
 static status load(struct materializer *materializer, uint32_t column, struct selection selection,
                    uint32_t prefix, struct error *err)
 {
@@ -642,8 +642,8 @@ static void columns_are_loaded_before_use_and_only_for_rows_still_meant(void **s
         for (uint32_t i = 0; i < GROUPED_TYPES; i++) {
             shown.columns[i].nulls = input.columns[i].nulls;
         }
-        static struct chain chain;
-        chain = (struct chain){.random = &random, .arena = &arena};
+        static struct op_chain chain;
+        chain = (struct op_chain){.random = &random, .arena = &arena};
         chain_start(&chain, input, random_rows_keys);
         chain.pipeline.source_kind = SOURCE_SCAN;
         add_filter(&chain);
@@ -674,7 +674,7 @@ static void columns_are_loaded_before_use_and_only_for_rows_still_meant(void **s
 /* ---- several over one source ---- */
 
 /* lower(text), then length(lower(text)), of the text column. */
-static void add_text_functions(struct chain *chain)
+static void add_text_functions(struct op_chain *chain)
 {
     uint32_t text = find_column(chain, TYPE_TEXT);
     const struct expr **exprs = need(arena_array(chain->arena, const struct expr *, 2));
@@ -696,7 +696,7 @@ static void pipelines_that_share_send_what_each_sends_alone(void **state)
 {
     (void)state;
     enum { RUNS = 4, INPUT_ROWS = 300 };
-    static struct chain chains[RUNS];
+    static struct op_chain chains[RUNS];
     struct random random = {9};
     for (uint32_t round = 0; round < 50; round++) {
         struct arena arena = {0};
@@ -708,7 +708,7 @@ static void pipelines_that_share_send_what_each_sends_alone(void **state)
         struct error err;
         struct finished finished = {.scalars = &chains[0].scalar};
         for (uint32_t i = 0; i < RUNS; i++) {
-            chains[i] = (struct chain){.random = &random, .arena = &arena};
+            chains[i] = (struct op_chain){.random = &random, .arena = &arena};
             chain_start(&chains[i], input, input_schema);
             if (i % 3 != 0) add_filter(&chains[i]);
             add_text_functions(&chains[i]);
@@ -752,7 +752,7 @@ static void pipelines_that_share_send_what_each_sends_alone(void **state)
 
 /* ---- failures ---- */
 
-static void check_allocations(const struct chain *chain, const struct batch *input)
+static void check_allocations(const struct op_chain *chain, const struct batch *input)
 {
     enum { SHARDS = 2 };
     struct finished finished = {.scalars = &chain->scalar, .sides = chain->sides};
@@ -790,8 +790,8 @@ static void every_failing_allocation_is_reported(void **state)
     struct arena arena = {0};
     struct random_rows rows = {.random = &random, .arena = &arena, .null_percent = 10};
     struct batch input = random_rows_batch(&rows, input_schema, 200);
-    static struct chain chain;
-    chain = (struct chain){.random = &random, .arena = &arena};
+    static struct op_chain chain;
+    chain = (struct op_chain){.random = &random, .arena = &arena};
     chain_start(&chain, input, input_schema);
     add_filter(&chain);
     add_unnest(&chain);
@@ -812,8 +812,8 @@ static void every_failing_allocation_of_groups_is_reported(void **state)
     struct made_grouping made;
     grouped_keys(&made, 1 << 1 | 1 << 3 | 1 << 4);
     grouped_every_aggregate(&made);
-    static struct chain chain;
-    chain = (struct chain){.random = &random, .arena = &arena};
+    static struct op_chain chain;
+    chain = (struct op_chain){.random = &random, .arena = &arena};
     chain_start(&chain, input, (struct schema){NULL, GROUPED_COLUMNS});
     chain.ops[0] = (struct op){
         .kind = OP_AGGREGATE, .output = made.grouping.partial, .grouping = &made.grouping};

@@ -23,7 +23,7 @@ enum { CHUNKS = 6, FOLDS_MAX = 32, SCANS_MAX = 8, FIRST_LINE = 2 };
 struct crew {
     struct map_job map; /* First: destroy gets it. */
     struct value scalars[FOLDS_MAX];
-    struct build_side sides[FOLDS_MAX];
+    struct join_table sides[FOLDS_MAX];
     struct fold_shard *side_rows;
     uint32_t destroyed_count;
 };
@@ -219,7 +219,7 @@ static void fill_sides(struct crew *crew)
         }
     }
     assert_int_equal(fold_shard_finish(crew->side_rows, &err), STATUS_OK);
-    crew->sides[fold] = *fold_shard_build_side(crew->side_rows);
+    crew->sides[fold] = *fold_shard_join_table(crew->side_rows);
     arena_done(&arena);
     map_task_destroy(task);
 }

@@ -17,13 +17,13 @@ enum { PARTS_MAX = 64 };
 
 /* ---- batches on their way ---- */
 
-struct part {
+struct fold_part {
     struct batch_identity identity;
     struct buf bytes;
 };
 
 struct parts {
-    struct part items[PARTS_MAX];
+    struct fold_part items[PARTS_MAX];
     uint32_t count;
 };
 
@@ -74,8 +74,8 @@ static void cut(struct parts *parts, const struct fold *fold, const struct batch
         uint32_t left = batch->row_count - done;
         uint32_t count = i + 1 == part_count ? left : random_below(random, left + 1) / 2;
         struct batch piece = batch_slice(batch, done, count, columns);
-        struct part *part = &parts->items[parts->count++];
-        *part = (struct part){.identity = identity};
+        struct fold_part *part = &parts->items[parts->count++];
+        *part = (struct fold_part){.identity = identity};
         encode_part(fold, &piece, schema, &part->bytes);
         done += count;
         identity.number += 1 + random_below(random, 300);
@@ -92,7 +92,7 @@ static void cut(struct parts *parts, const struct fold *fold, const struct batch
 
 /* ---- what comes out ---- */
 
-struct collector {
+struct fold_collector {
     struct fold_sink sink;
     struct row_lines lines;
     uint64_t next_number;
@@ -102,7 +102,7 @@ struct collector {
 static status collect(struct fold_sink *sink, uint64_t number, const struct batch *batch,
                       struct error *err)
 {
-    struct collector *collector = (struct collector *)sink;
+    struct fold_collector *collector = (struct fold_collector *)sink;
     if (collector->refuses) return error_set(err, STATUS_CANCELLED, "no more");
     assert_int_equal(number, collector->next_number++);
     assert_true(batch->row_count > 0);
@@ -112,7 +112,7 @@ static status collect(struct fold_sink *sink, uint64_t number, const struct batc
 
 static void emit(const struct fold_shard *shard, struct row_lines *lines)
 {
-    struct collector collector = {.sink = {collect}, .lines = {.arena = lines->arena}};
+    struct fold_collector collector = {.sink = {collect}, .lines = {.arena = lines->arena}};
     struct error err;
     assert_int_equal(fold_shard_emit(shard, &collector.sink, &err), STATUS_OK);
     *lines = collector.lines;
@@ -133,7 +133,7 @@ static struct fold_shard *fold_rows(const struct fold *fold, const struct batch 
     assert_int_equal(fold_shard_create(fold, budget, NULL, &shard, &err), STATUS_OK);
     uint32_t *order = random_rows_shuffle(random, parts.count, &arena);
     for (uint32_t i = 0; i < parts.count; i++) {
-        struct part *part = &parts.items[order[i]];
+        struct fold_part *part = &parts.items[order[i]];
         uint64_t rows = UINT64_MAX;
         /* What the shard keeps must be counted in its budget. */
         struct buf moved = {.budget = budget};
@@ -163,7 +163,7 @@ static void check_fold(const struct fold *fold, const struct batch *left, const 
         emit(shard, &again);
         assert_true(row_lines_equal(&seen, &again));
         assert_int_equal(fold_shard_counts(shard)->rows_out, seen.count);
-        struct collector refusing = {.sink = {collect}, .refuses = true};
+        struct fold_collector refusing = {.sink = {collect}, .refuses = true};
         struct error err;
         assert_int_equal(fold_shard_emit(shard, &refusing.sink, &err),
                          seen.count > 0 ? STATUS_CANCELLED : STATUS_OK);
@@ -362,7 +362,7 @@ static void many_rows_are_emitted_in_numbered_batches(void **state)
     struct random_rows rows = {.random = &random, .arena = &arena, .domain = ROWS};
     struct batch batch = random_rows_batch(&rows, schema, ROWS);
     struct row_lines expected = {.arena = &arena};
-    struct collector collector = {.sink = {collect}, .lines = {.arena = &arena}};
+    struct fold_collector collector = {.sink = {collect}, .lines = {.arena = &arena}};
     struct fold fold = {
         .kind = FOLD_COLLECT, .input = schema, .output = schema, .offset = 7, .limit = ROWS};
     struct error err;
@@ -431,7 +431,7 @@ static void a_build_side_holds_all_rows_under_their_keys(void **state)
                             .side_keys = key_count,
                             .is_build_side = true};
         struct fold_shard *shard = fold_rows(&fold, &batch, NULL, NULL, &random);
-        const struct build_side *side = fold_shard_build_side(shard);
+        const struct join_table *side = fold_shard_join_table(shard);
         struct row_lines expected = {.arena = &arena};
         struct row_lines seen = {.arena = &arena};
         row_lines_add(&expected, &batch, (struct selection){NULL, 200});
@@ -440,7 +440,7 @@ static void a_build_side_holds_all_rows_under_their_keys(void **state)
         for (uint32_t row = 0; row < 200; row++) {
             uint64_t hash;
             key_hash(&batch, side->key_columns, key_count, (struct selection){&row, 1}, &hash);
-            uint32_t found = build_side_find(side, hash, &batch, side->key_columns, row);
+            uint32_t found = join_table_find(side, hash, &batch, side->key_columns, row);
             while (found != ROW_NONE && found != row) {
                 found = side->next[found];
             }
@@ -531,7 +531,7 @@ static status fold_once(const struct fold *fold, const struct buf *batches, stru
     if (code == STATUS_OK) code = fold_shard_finish(shard, err);
     if (code == STATUS_OK) {
         /* A sink of its own, that needs no memory. */
-        struct collector collector = {.sink = {collect}, .refuses = true};
+        struct fold_collector collector = {.sink = {collect}, .refuses = true};
         code = fold_shard_emit(shard, &collector.sink, err);
         if (code == STATUS_CANCELLED) code = STATUS_OK;
     }

@@ -1,10 +1,9 @@
-/* test_fold_spill.c - a fold that goes on in files emits the same bytes as one that stays in
- * memory.
+/* test_fold_spill.c - a fold that spills emits the same bytes as one that stays in memory.
  *
  * Method: for every kind of fold, rows of every type are cut into numbered batches and applied in
  * some order, without a limit: what is emitted then, encoded, with its numbers, is what is
  * expected. The same batches are applied in other orders with a tenth of the memory that took, and
- * with a budget that somebody else uses up at random moments. Every call to the store, and every
+ * with a budget that other folds use up at random moments. Every call to the store, and every
  * allocation, is made to fail once.
  */
 #include "unit/test.h"
@@ -21,12 +20,12 @@ enum { PARTS_MAX = 512, FIELDS_MAX = 32 };
 
 /* ---- examples ---- */
 
-struct part {
+struct spill_part {
     struct batch_identity identity;
     struct buf bytes;
 };
 
-struct example {
+struct fold_example {
     struct fold fold;
     struct ranking ranking;
     struct sort_key keys[FIELDS_MAX];
@@ -34,7 +33,7 @@ struct example {
     struct made_grouping made;
     struct field left[FIELDS_MAX];
     struct field right[FIELDS_MAX];
-    struct part *parts;
+    struct spill_part *parts;
     uint32_t part_count;
 };
 
@@ -77,7 +76,7 @@ static void encode_part(const struct fold *fold, const struct batch *piece, stru
     arena_done(&arena);
 }
 
-static void example_cut(struct example *example, const struct batch *rows, uint32_t input,
+static void example_cut(struct fold_example *example, const struct batch *rows, uint32_t input,
                         uint32_t part_count, struct random *random)
 {
     const struct fold *fold = &example->fold;
@@ -91,8 +90,8 @@ static void example_cut(struct example *example, const struct batch *rows, uint3
         uint32_t count = i + 1 == part_count ? left : random_below(random, most + 1);
         if (count > left) count = left;
         struct batch piece = batch_slice(rows, done, count, columns);
-        struct part *part = &example->parts[example->part_count++];
-        *part = (struct part){.identity = identity};
+        struct spill_part *part = &example->parts[example->part_count++];
+        *part = (struct spill_part){.identity = identity};
         encode_part(fold, &piece, schema, &part->bytes);
         done += count;
         identity.number += 1 + random_below(random, 3);
@@ -103,7 +102,7 @@ static void example_cut(struct example *example, const struct batch *rows, uint3
     }
 }
 
-static void example_done(struct example *example)
+static void example_done(struct fold_example *example)
 {
     for (uint32_t i = 0; i < example->part_count; i++) {
         buf_done(&example->parts[i].bytes);
@@ -150,7 +149,7 @@ struct example_options {
     bool narrow; /* A few columns, as most folds have. */
 };
 
-static void example_fields(struct example *example, bool narrow)
+static void example_fields(struct fold_example *example, bool narrow)
 {
     static const uint8_t few[] = {1, 4, 3};
     struct fold *fold = &example->fold;
@@ -171,9 +170,9 @@ static void example_fields(struct example *example, bool narrow)
     if (fold->kind == FOLD_JOIN) fold->right = (struct schema){example->right, 3};
 }
 
-static struct example *example_new(struct example_options options, struct random *random)
+static struct fold_example *example_new(struct example_options options, struct random *random)
 {
-    struct example *example = random_rows_need(calloc(1, sizeof *example));
+    struct fold_example *example = random_rows_need(calloc(1, sizeof *example));
     struct arena arena = {0};
     struct random_rows rows = {
         .random = random, .arena = &arena, .domain = 200, .null_percent = 5, .plain_doubles = true};
@@ -260,12 +259,12 @@ static status pass_batch(struct fold_sink *sink, uint64_t number, const struct b
     return STATUS_OK;
 }
 
-struct run {
-    const struct example *example;
+struct fold_trial {
+    const struct fold_example *example;
     struct budget *budget;
     struct memory_store *store; /* NULL: none. */
     struct random random;
-    uint32_t ballast_percent; /* In so many of a hundred cases somebody else needs the memory. */
+    uint32_t ballast_percent; /* In so many of a hundred cases other folds need the memory. */
     uint32_t asked_percent;   /* In so many it is asked to spill, */
     uint32_t asked_count;     /* which was so often. */
     bool only_counts;
@@ -273,8 +272,8 @@ struct run {
     uint64_t spilled_bytes;
 };
 
-static status run_apply(struct run *run, struct fold_shard *shard, const struct part *part,
-                        struct error *err)
+static status run_apply(struct fold_trial *run, struct fold_shard *shard,
+                        const struct spill_part *part, struct error *err)
 {
     struct buf moved = {.budget = run->budget};
     uint64_t row_count;
@@ -285,8 +284,8 @@ static status run_apply(struct run *run, struct fold_shard *shard, const struct 
     return code;
 }
 
-/* Somebody takes seven eighths of the limit and more, if there is room. Counting it is enough. */
-static size_t ballast_take(struct run *run)
+/* Takes seven eighths of the limit and more, if there is room. Counting it is enough. */
+static size_t ballast_take(struct fold_trial *run)
 {
     size_t reserve = run->budget->limit_bytes / 8 - 1;
     size_t room = budget_room(run->budget);
@@ -295,9 +294,9 @@ static size_t ballast_take(struct run *run)
     return room - reserve;
 }
 
-static status run_steps(struct run *run, struct fold_shard *shard, struct error *err)
+static status run_steps(struct fold_trial *run, struct fold_shard *shard, struct error *err)
 {
-    const struct example *example = run->example;
+    const struct fold_example *example = run->example;
     uint32_t order[PARTS_MAX];
     for (uint32_t i = 0; i < example->part_count; i++) {
         uint32_t other = random_below(&run->random, i + 1);
@@ -327,13 +326,12 @@ static status run_steps(struct run *run, struct fold_shard *shard, struct error 
     return code;
 }
 
-static status run_fold(struct run *run, struct error *err)
+static status run_fold(struct fold_trial *run, struct error *err)
 {
     struct fold_shard *shard = NULL;
     struct spill_store *store = run->store == NULL ? NULL : &run->store->store;
     status code = fold_shard_create(&run->example->fold, run->budget, store, &shard, err);
     if (code == STATUS_OK) code = run_steps(run, shard, err);
-    if (shard != NULL) run->spilled_bytes = fold_shard_spilled(shard);
     if (code == STATUS_OK) {
         assert_int_equal(fold_shard_counts(shard)->rows_out, run->outcome.row_count);
         if (!run->only_counts) {
@@ -344,20 +342,20 @@ static status run_fold(struct run *run, struct error *err)
     assert_int_equal(run->budget->used_bytes, 0);
     if (run->store != NULL) {
         assert_int_equal(run->store->opened, run->store->closed);
-        assert_int_equal(run->spilled_bytes, run->store->written_bytes);
+        run->spilled_bytes = run->store->written_bytes;
     }
     return code;
 }
 
-static struct run run_expected(const struct example *example, struct budget *budget)
+static struct fold_trial run_expected(const struct fold_example *example, struct budget *budget)
 {
-    struct run run = {.example = example, .budget = budget, .random = {1}};
+    struct fold_trial run = {.example = example, .budget = budget, .random = {1}};
     struct error err;
     assert_int_equal(run_fold(&run, &err), STATUS_OK);
     return run;
 }
 
-static void check_equal(const struct run *run, const struct run *expected)
+static void check_equal(const struct fold_trial *run, const struct fold_trial *expected)
 {
     assert_int_equal(run->outcome.row_count, expected->outcome.row_count);
     assert_int_equal(run->outcome.batch_count, expected->outcome.batch_count);
@@ -369,12 +367,13 @@ static void check_equal(const struct run *run, const struct run *expected)
 
 /* ---- the same bytes ---- */
 
-static void check_limit(const struct example *example, const struct run *expected, size_t limit,
-                        uint64_t seed)
+static void check_limit(const struct fold_example *example, const struct fold_trial *expected,
+                        size_t limit, uint64_t seed)
 {
     struct memory_store store = memory_store_new();
     struct budget budget = {.limit_bytes = limit};
-    struct run run = {.example = example, .budget = &budget, .store = &store, .random = {seed}};
+    struct fold_trial run = {
+        .example = example, .budget = &budget, .store = &store, .random = {seed}};
     struct error err;
     status code = run_fold(&run, &err);
     if (code != STATUS_OK) {
@@ -396,7 +395,7 @@ static void a_tenth_of_the_memory_gives_the_same_bytes(void **state)
         for (uint32_t variant = 0; variant < 4; variant += 3) {
             /* An aggregate keeps the least of a row, and a tenth must have room for a batch. */
             uint32_t row_count = kind == FOLD_AGGREGATE ? 350000 : 250000;
-            struct example *example =
+            struct fold_example *example =
                 example_new((struct example_options){.kind = (enum fold_kind)kind,
                                                      .row_count = row_count,
                                                      .part_count = 200,
@@ -405,7 +404,7 @@ static void a_tenth_of_the_memory_gives_the_same_bytes(void **state)
                                                      .narrow = true},
                             &random);
             struct budget wanted = {0};
-            struct run expected = run_expected(example, &wanted);
+            struct fold_trial expected = run_expected(example, &wanted);
             check_limit(example, &expected, wanted.peak_bytes / 10, variant);
             if (variant == 0) check_limit(example, &expected, wanted.peak_bytes / 3, 99);
             buf_done(&expected.outcome.bytes);
@@ -415,7 +414,7 @@ static void a_tenth_of_the_memory_gives_the_same_bytes(void **state)
 }
 
 /* One of the small examples, and a limit at which its spilling and emitting fit. */
-static struct example *small_example(int kind, uint32_t variant, struct random *random)
+static struct fold_example *small_example(int kind, uint32_t variant, struct random *random)
 {
     return example_new((struct example_options){.kind = (enum fold_kind)kind,
                                                 .row_count = 1500,
@@ -425,7 +424,7 @@ static struct example *small_example(int kind, uint32_t variant, struct random *
                        random);
 }
 /* For sweeps, which run it very often. */
-static struct example *tiny_example(int kind, struct random *random)
+static struct fold_example *tiny_example(int kind, struct random *random)
 {
     return example_new((struct example_options){.kind = (enum fold_kind)kind,
                                                 .row_count = 1500,
@@ -442,17 +441,17 @@ static void every_moment_of_spilling_gives_the_same_bytes(void **state)
     struct random random = {2};
     for (uint32_t round = 0; round < 10; round++) {
         int kind = FOLD_COLLECT + (int)(round % 5);
-        struct example *example = small_example(kind, round / 5, &random);
+        struct fold_example *example = small_example(kind, round / 5, &random);
         struct budget wanted = {0};
-        struct run expected = run_expected(example, &wanted);
+        struct fold_trial expected = run_expected(example, &wanted);
         for (uint32_t percent = 0; percent <= 100; percent += 50) {
             struct memory_store store = memory_store_new();
             struct budget budget = {.limit_bytes = SMALL_LIMIT};
-            struct run run = {.example = example,
-                              .budget = &budget,
-                              .store = &store,
-                              .random = {round + percent},
-                              .ballast_percent = percent};
+            struct fold_trial run = {.example = example,
+                                     .budget = &budget,
+                                     .store = &store,
+                                     .random = {round + percent},
+                                     .ballast_percent = percent};
             struct error err;
             status code = run_fold(&run, &err);
             if (code != STATUS_OK) print_error("kind %d: %s\n", kind, err.text);
@@ -467,23 +466,23 @@ static void every_moment_of_spilling_gives_the_same_bytes(void **state)
     }
 }
 
-static void whoever_is_asked_to_spill_gives_the_same_bytes(void **state)
+static void a_shard_that_is_asked_to_spill_gives_the_same_bytes(void **state)
 {
     (void)state;
     struct random random = {6};
     for (uint32_t round = 0; round < 10; round++) {
         int kind = FOLD_COLLECT + (int)(round % 5);
-        struct example *example = small_example(kind, round / 5, &random);
+        struct fold_example *example = small_example(kind, round / 5, &random);
         struct budget wanted = {0};
-        struct run expected = run_expected(example, &wanted);
+        struct fold_trial expected = run_expected(example, &wanted);
         for (uint32_t percent = 20; percent <= 100; percent += 80) {
             struct memory_store store = memory_store_new();
             struct budget budget = {.limit_bytes = SMALL_LIMIT};
-            struct run run = {.example = example,
-                              .budget = &budget,
-                              .store = &store,
-                              .random = {round + percent},
-                              .asked_percent = percent};
+            struct fold_trial run = {.example = example,
+                                     .budget = &budget,
+                                     .store = &store,
+                                     .random = {round + percent},
+                                     .asked_percent = percent};
             struct error err;
             assert_int_equal(run_fold(&run, &err), STATUS_OK);
             assert_true(run.asked_count > 0 && run.spilled_bytes > 0);
@@ -495,16 +494,16 @@ static void whoever_is_asked_to_spill_gives_the_same_bytes(void **state)
     }
 }
 
-/* Only who holds much, of a budget that has a limit, and while room is short. */
+/* Only a shard that holds much, of a budget that has a limit, and while room is short. */
 static void the_largest_is_worth_asking(void **state)
 {
     (void)state;
     struct random random = {7};
-    struct example *example = small_example(FOLD_COLLECT, 0, &random);
+    struct fold_example *example = small_example(FOLD_COLLECT, 0, &random);
     struct memory_store store = memory_store_new();
     struct budget budget = {.limit_bytes = (size_t)1 << 20};
     struct budget unlimited = {0};
-    struct run run = {.example = example, .budget = &budget};
+    struct fold_trial run = {.example = example, .budget = &budget};
     struct fold_shard *shard;
     struct error err;
     assert_int_equal(fold_shard_create(&example->fold, &budget, &store.store, &shard, &err),
@@ -521,12 +520,12 @@ static void the_largest_is_worth_asking(void **state)
     }
     size_t held = fold_shard_spillable(shard);
     assert_true(held >= budget.limit_bytes / 16);
-    /* Three quarters are somebody else's. */
+    /* Three quarters belong to other folds. */
     budget.used_bytes += budget.limit_bytes / 4 * 3 - 1000;
     assert_true(fold_room_is_short(&budget));
     assert_int_equal(fold_shard_spill(shard, &err), STATUS_OK);
     assert_int_equal(fold_shard_spillable(shard), 0);
-    assert_true(fold_shard_spilled(shard) > 0);
+    assert_true(store.written_bytes > 0);
     assert_true(budget_room(&budget) > budget.limit_bytes / 8);
     budget.used_bytes -= budget.limit_bytes / 4 * 3 - 1000;
     fold_shard_destroy(shard);
@@ -549,7 +548,7 @@ static void check_few_keys(uint32_t left_count, uint32_t right_count, bool inner
     struct random random = {left_count};
     struct arena arena = {0};
     struct random_rows rows = {.random = &random, .arena = &arena, .domain = 3};
-    struct example *example = random_rows_need(calloc(1, sizeof *example));
+    struct fold_example *example = random_rows_need(calloc(1, sizeof *example));
     example->parts = random_rows_need(calloc(PARTS_MAX, sizeof *example->parts));
     example->left[0] = random_rows_fields[1];
     example->left[1] = random_rows_fields[4];
@@ -565,7 +564,7 @@ static void check_few_keys(uint32_t left_count, uint32_t right_count, bool inner
     example_cut(example, &left, 0, 5, &random);
     example_cut(example, &right, 1, 50, &random);
     struct budget wanted = {0};
-    struct run expected = run_expected(example, &wanted);
+    struct fold_trial expected = run_expected(example, &wanted);
     check_limit(example, &expected, limit, 7);
     buf_done(&expected.outcome.bytes);
     example_done(example);
@@ -585,7 +584,7 @@ static void pairs_of_small_inputs_may_be_many(void **state)
     check_few_keys(700, 700, false, 5 << 19);
 }
 
-struct reader {
+struct shard_reader {
     const struct fold_shard *shard;
     struct outcome outcome;
     status code;
@@ -593,7 +592,7 @@ struct reader {
 
 static void *read_all(void *context)
 {
-    struct reader *reader = context;
+    struct shard_reader *reader = context;
     struct error err;
     reader->outcome.sink.accept = take_batch;
     reader->code = fold_shard_emit(reader->shard, &reader->outcome.sink, &err);
@@ -605,20 +604,20 @@ static void several_threads_read_what_was_spilled(void **state)
     (void)state;
     enum { READERS = 4 };
     struct random random = {8};
-    struct example *example = small_example(FOLD_SORT, 0, &random);
+    struct fold_example *example = small_example(FOLD_SORT, 0, &random);
     struct budget wanted = {0};
-    struct run expected = run_expected(example, &wanted);
+    struct fold_trial expected = run_expected(example, &wanted);
     struct memory_store store = memory_store_new();
     struct budget budget = {.limit_bytes = SMALL_LIMIT};
-    struct run run = {.example = example, .budget = &budget, .ballast_percent = 100};
-    struct reader readers[READERS] = {{0}};
+    struct fold_trial run = {.example = example, .budget = &budget, .ballast_percent = 100};
+    struct shard_reader readers[READERS] = {{0}};
     pthread_t threads[READERS];
     struct fold_shard *shard;
     struct error err;
     assert_int_equal(fold_shard_create(&example->fold, &budget, &store.store, &shard, &err),
                      STATUS_OK);
     assert_int_equal(run_steps(&run, shard, &err), STATUS_OK);
-    assert_true(fold_shard_spilled(shard) > 0);
+    assert_true(store.written_bytes > 0);
     for (uint32_t i = 0; i < READERS; i++) {
         readers[i].shard = shard;
         assert_int_equal(pthread_create(&threads[i], NULL, read_all, &readers[i]), 0);
@@ -640,10 +639,10 @@ static void a_build_side_may_be_made_of_spilled_batches(void **state)
 {
     (void)state;
     struct random random = {3};
-    struct example *example = small_example(FOLD_COLLECT, 0, &random);
+    struct fold_example *example = small_example(FOLD_COLLECT, 0, &random);
     struct memory_store store = memory_store_new();
     struct budget budget = {.limit_bytes = SMALL_LIMIT};
-    struct run run = {.example = example, .budget = &budget, .store = &store};
+    struct fold_trial run = {.example = example, .budget = &budget, .store = &store};
     struct fold_shard *shard;
     struct error err;
     example->fold.is_build_side = true;
@@ -652,11 +651,11 @@ static void a_build_side_may_be_made_of_spilled_batches(void **state)
     assert_int_equal(fold_shard_create(&example->fold, &budget, &store.store, &shard, &err),
                      STATUS_OK);
     assert_int_equal(run_steps(&run, shard, &err), STATUS_OK);
-    assert_true(fold_shard_spilled(shard) > 0);
-    const struct build_side *side = fold_shard_build_side(shard);
+    assert_true(store.written_bytes > 0);
+    const struct join_table *side = fold_shard_join_table(shard);
     assert_int_equal(side->rows.row_count, 1500);
     struct budget wanted = {0};
-    struct run expected = run_expected(example, &wanted);
+    struct fold_trial expected = run_expected(example, &wanted);
     check_equal(&run, &expected);
     fold_shard_destroy(shard);
     buf_done(&run.outcome.bytes);
@@ -664,7 +663,7 @@ static void a_build_side_may_be_made_of_spilled_batches(void **state)
     /* One that finds no room fails as ever. */
     size_t ballast = SMALL_LIMIT - (300 << 10);
     budget.used_bytes += ballast;
-    run = (struct run){.example = example, .budget = &budget, .store = &store};
+    run = (struct fold_trial){.example = example, .budget = &budget, .store = &store};
     assert_int_equal(fold_shard_create(&example->fold, &budget, &store.store, &shard, &err),
                      STATUS_OK);
     status code = run_steps(&run, shard, &err);
@@ -680,7 +679,7 @@ static void a_scalar_is_read_back(void **state)
 {
     (void)state;
     struct random random = {4};
-    struct example *example = small_example(FOLD_COLLECT, 0, &random);
+    struct fold_example *example = small_example(FOLD_COLLECT, 0, &random);
     example->fold.is_scalar = true;
     for (uint32_t round = 0; round < 8; round++) {
         struct value values[2];
@@ -689,7 +688,8 @@ static void a_scalar_is_read_back(void **state)
         for (uint32_t i = 0; i < 2; i++) {
             struct memory_store store = memory_store_new();
             struct budget budget = {.limit_bytes = SMALL_LIMIT};
-            struct run run = {.example = example, .budget = &budget, .ballast_percent = i * 100};
+            struct fold_trial run = {
+                .example = example, .budget = &budget, .ballast_percent = i * 100};
             struct fold_shard *shard;
             struct error err;
             assert_int_equal(fold_shard_create(&example->fold, &budget, &store.store, &shard, &err),
@@ -697,7 +697,7 @@ static void a_scalar_is_read_back(void **state)
             assert_int_equal(run_steps(&run, shard, &err), STATUS_OK);
             status code = fold_shard_scalar(shard, &values[i], &err);
             assert_int_equal(code, round == 7 ? STATUS_INPUT : STATUS_OK);
-            if (i == 1 && round > 0) assert_true(fold_shard_spilled(shard) > 0);
+            if (i == 1 && round > 0) assert_true(store.written_bytes > 0);
             fold_shard_destroy(shard);
             buf_done(&run.outcome.bytes);
         }
@@ -712,18 +712,18 @@ static void a_scalar_is_read_back(void **state)
 
 enum { FAIL_OPEN, FAIL_WRITE, FAIL_READ, FAIL_FLIP, FAIL_KINDS };
 
-static void check_failing_calls(const struct example *example, int what)
+static void check_failing_calls(const struct fold_example *example, int what)
 {
     bool failed = true;
     for (uint64_t allowed = 0; failed; allowed += 1 + allowed / 10) {
         struct memory_store store = memory_store_new();
         struct budget budget = {.limit_bytes = SMALL_LIMIT};
-        struct run run = {.example = example,
-                          .budget = &budget,
-                          .store = &store,
-                          .random = {5},
-                          .ballast_percent = 60,
-                          .only_counts = true};
+        struct fold_trial run = {.example = example,
+                                 .budget = &budget,
+                                 .store = &store,
+                                 .random = {5},
+                                 .ballast_percent = 60,
+                                 .only_counts = true};
         struct error err;
         uint64_t *const left[] = {&store.opens_left, &store.writes_left, &store.reads_left,
                                   &store.flip_read};
@@ -742,7 +742,7 @@ static void every_failing_call_to_the_store_is_reported(void **state)
     (void)state;
     struct random random = {5};
     for (int kind = FOLD_COLLECT; kind <= FOLD_JOIN; kind++) {
-        struct example *example = tiny_example(kind, &random);
+        struct fold_example *example = tiny_example(kind, &random);
         for (int what = FAIL_OPEN; what < FAIL_KINDS; what++) {
             check_failing_calls(example, what);
         }
@@ -755,17 +755,17 @@ static void every_failing_allocation_is_reported(void **state)
     (void)state;
     struct random random = {6};
     for (int kind = FOLD_COLLECT; kind <= FOLD_JOIN; kind++) {
-        struct example *example = tiny_example(kind, &random);
+        struct fold_example *example = tiny_example(kind, &random);
         bool refused = true;
         for (size_t allowed = 0; refused; allowed += 1 + allowed / 40) {
             struct memory_store store = memory_store_new();
             struct budget budget = {.limit_bytes = SMALL_LIMIT};
-            struct run run = {.example = example,
-                              .budget = &budget,
-                              .store = &store,
-                              .random = {6},
-                              .ballast_percent = 60,
-                              .only_counts = true};
+            struct fold_trial run = {.example = example,
+                                     .budget = &budget,
+                                     .store = &store,
+                                     .random = {6},
+                                     .ballast_percent = 60,
+                                     .only_counts = true};
             struct error err;
             memory_fail_after(allowed);
             status code = run_fold(&run, &err);
@@ -782,7 +782,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tenth_of_the_memory_gives_the_same_bytes),
         cmocka_unit_test(every_moment_of_spilling_gives_the_same_bytes),
-        cmocka_unit_test(whoever_is_asked_to_spill_gives_the_same_bytes),
+        cmocka_unit_test(a_shard_that_is_asked_to_spill_gives_the_same_bytes),
         cmocka_unit_test(the_largest_is_worth_asking),
         cmocka_unit_test(a_join_by_few_keys_is_done_piece_by_piece),
         cmocka_unit_test(pairs_of_small_inputs_may_be_many),

@@ -27,13 +27,14 @@ struct model_key {
     uint32_t next; /* Of the same bucket, and one. */
 };
 
-struct model {
+struct group_model {
     uint32_t heads[BUCKETS];
     struct model_key *keys;
     uint32_t count;
 };
 
-static uint32_t model_find(struct model *model, uint32_t key_count, const struct model_key *key)
+static uint32_t model_find(struct group_model *model, uint32_t key_count,
+                           const struct model_key *key)
 {
     uint64_t mixed = 0;
     for (uint32_t i = 0; i < key_count; i++) {
@@ -54,7 +55,7 @@ static uint32_t model_find(struct model *model, uint32_t key_count, const struct
     return model->count - 1;
 }
 
-static void model_reset(struct model *model)
+static void model_reset(struct group_model *model)
 {
     memset(model->heads, 0, sizeof model->heads);
     model->count = 0;
@@ -63,7 +64,7 @@ static void model_reset(struct model *model)
 struct scene {
     struct random random;
     struct group_records records;
-    struct model model;
+    struct group_model model;
     struct budget budget;
     struct column columns[KEYS];
     int64_t words[KEYS][ROWS];

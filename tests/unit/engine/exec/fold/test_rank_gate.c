@@ -1,4 +1,4 @@
-/* test_rank_gate.c - whoever may be among the best gets in, and few others.
+/* test_rank_gate.c - rows that may be among the best get in, and few others.
  *
  * Method: prefixes from narrow and wide domains, in all orders that are bad for it, are offered in
  * pieces of any size. At every moment the model has all of them sorted, and knows the one at the
@@ -107,7 +107,7 @@ static void what_has_grown_old_is_left_out(void **state)
     uint64_t offered[] = {9, 8, 7, 6, 5};
     uint32_t rows[] = {0, 1, 2, 3, 4};
     assert_true(rank_gate_init(&gate, 2, NULL));
-    /* All of them are looked at before anybody gets in. */
+    /* All of them are looked at before any gets in. */
     assert_int_equal(rank_gate_pass(&gate, offered, rows, 5), 2);
     assert_int_equal(rows[0], 3);
     assert_int_equal(rows[1], 4);

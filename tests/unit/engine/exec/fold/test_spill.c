@@ -98,7 +98,6 @@ static void bytes_come_back_or_an_error_does(void **state)
         assert_int_equal(spill_place_write(&desk.place, &bytes, i, &extents[i], &err), STATUS_OK);
         assert_int_equal(extents[i].row_count, i);
     }
-    assert_int_equal(desk.place.written_bytes, desk.store.written_bytes);
     for (uint32_t i = 100; i-- > 0;) {
         assert_int_equal(spill_read(desk.place.file, extents[i], &read, &err), STATUS_OK);
         assert_int_equal(read.size, 1 + i * 7);
@@ -128,7 +127,7 @@ static void rows_are_read_in_the_order_they_were_written(void **state)
         row_lines_add(&expected, &batch, all);
         struct row_lines seen = read_rows(&desk, &rows);
         assert_true(row_lines_equal(&seen, &expected));
-        assert_true(row_count < 40 || rows.extent_count > 1);
+        assert_true(row_count < 40 || rows.extents.count > 1);
         spill_rows_done(&rows);
         desk_done(&desk);
     }
@@ -239,7 +238,7 @@ static void equal_rows_keep_the_order_of_their_runs(void **state)
 
 /* ---- cutting ---- */
 
-struct collector {
+struct spill_collector {
     struct fold_sink sink;
     struct row_lines lines;
     uint64_t next_number;
@@ -250,7 +249,7 @@ struct collector {
 static status collect(struct fold_sink *sink, uint64_t number, const struct batch *batch,
                       struct error *err)
 {
-    struct collector *collector = (struct collector *)sink;
+    struct spill_collector *collector = (struct spill_collector *)sink;
     (void)err;
     assert_int_equal(number, collector->next_number++);
     uint64_t count =
@@ -272,10 +271,10 @@ static void every_window_is_cut_into_batches_of_one_size(void **state)
     for (uint32_t batch_rows = 1; batch_rows <= ROWS + 50; batch_rows += 1 + batch_rows / 2) {
         for (uint32_t first = 0; first <= ROWS; first += 37) {
             uint32_t count = random_below(&desk.random, ROWS - first + 1);
-            struct collector collector = {.sink = {collect},
-                                          .lines = {.arena = &desk.arena},
-                                          .batch_rows = batch_rows,
-                                          .left = count};
+            struct spill_collector collector = {.sink = {collect},
+                                                .lines = {.arena = &desk.arena},
+                                                .batch_rows = batch_rows,
+                                                .left = count};
             struct spill_window window = {first, count, batch_rows};
             struct row_lines expected = {.arena = &desk.arena};
             struct error err;

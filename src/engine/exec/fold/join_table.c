@@ -1,7 +1,12 @@
-/* build_side.c - slots point at the first row of a key, rows of one key are chained in their
- * order.
+/* join_table.c - open addressing with linear probing (Knuth, The Art of Computer Programming 3,
+ * 6.4): neighbouring slots share a line of the cache, and half of the slots are free.
+ *
+ * A slot names the first row of a key; rows of one key are chained in their order, so that partners
+ * come in it. Probing takes many rows at a time: slots and keys that are far away are asked for
+ * some rows ahead (Chen, Ailamaki, Gibbons, Mowry: Improving hash join performance through
+ * prefetching, 2004).
  */
-#include "engine/exec/fold/build_side.h"
+#include "engine/exec/fold/join_table.h"
 
 #include "engine/base/assert.h"
 #include "engine/base/hash.h"
@@ -10,16 +15,16 @@
 
 enum {
     SLICE_ROWS = 2048,
-    SLOTS_AHEAD = 24, /* Asked for so many rows before they are needed. */
-    CHAIN_STEPS_PER_ROW = 4,
-    BLOOM_BITS_PER_ROW = 16,      /* By hash: one key in fifty gets through by mistake. */
-    BLOOM_RANGE_PER_ROW = 1024,   /* By value: how thinly keys may be spread over their range, */
-    BLOOM_RANGE_ALWAYS = 1 << 20, /* a range that is always narrow enough (128 KiB of bits), */
-    BLOOM_RANGE_MOST = 1 << 27,   /* and the widest. */
-    FILTER_TRIAL_ROWS = 256,      /* When of the first rows */
-    FILTER_TRIAL_LEFT = 192,      /* so many get through, the others need not ask. */
+    SLOTS_AHEAD = 24,              /* Prefetched so many rows before they are needed. */
+    CHAIN_STEPS_PER_ROW = 4,       /* More, on average, and duplicates are found by hash instead. */
+    BLOOM_BITS_PER_ROW = 16,       /* One key in fifty gets through by mistake. */
+    BITMAP_RANGE_PER_ROW = 1024,   /* How thinly keys may be spread over their range, */
+    BITMAP_RANGE_ALWAYS = 1 << 20, /* a range that is always narrow enough (128 KiB of bits), */
+    BITMAP_RANGE_MOST = 1 << 27,   /* and the widest. */
+    BLOOM_TRIAL_ROWS = 256,        /* When of the first rows */
+    BLOOM_TRIAL_LEFT = 192,        /* so many get through, the others need not ask. */
     PROBE_AHEAD = 8,
-    FAR_SLOTS = 1 << 12,
+    FAR_SLOTS = 1 << 12, /* Fewer lie in the processor's own cache: nothing is prefetched. */
 };
 
 /* ---- keys that fit a word ---- */
@@ -53,8 +58,9 @@ static bool fits_word(const struct column *keys, uint32_t row)
     return keys->texts[row].size <= WORD_TEXT_MAX;
 }
 
-/* Other words have other hashes: both steps of hash_u64 can be undone. So it stands for the key. A
- * text that is too long, or NULL, gets that of a word which no text has. */
+/* Different words have different hashes, for both steps of hash_u64 can be undone. So the hash
+ * stands for the key. A text that is too long, or NULL, gets the hash of a word that no text has.
+ */
 static uint64_t word_hash(const struct column *keys, uint32_t row)
 {
     if (keys->type.kind != TYPE_TEXT) return hash_u64((uint64_t)keys->ints[row]);
@@ -74,7 +80,7 @@ static bool find_words(const struct batch *rows, uint32_t key_count)
 }
 
 /* The hashes by which the table knows its keys. */
-static void hash_keys(const struct build_side *table, const struct batch *batch,
+static void hash_keys(const struct join_table *table, const struct batch *batch,
                       const uint32_t *columns, struct selection selection, uint64_t *out)
 {
     if (!table->has_words) {
@@ -89,7 +95,7 @@ static void hash_keys(const struct build_side *table, const struct batch *batch,
 
 /* ---- building ---- */
 
-static void insert(const struct build_side *table, struct build_slot *slots, uint32_t *next,
+static void insert(const struct join_table *table, struct join_slot *slots, uint32_t *next,
                    uint64_t hash, uint32_t row)
 {
     size_t mask = table->slot_count - 1;
@@ -111,7 +117,7 @@ static void insert(const struct build_side *table, struct build_slot *slots, uin
     }
 }
 
-/* ---- the Bloom filter ---- */
+/* ---- the filter ---- */
 
 /* Whether the only key is a number from a range that is narrow for so many rows. */
 static bool find_range(const struct batch *rows, uint32_t key_count, int64_t *out_lowest,
@@ -129,9 +135,9 @@ static bool find_range(const struct batch *rows, uint32_t key_count, int64_t *ou
     if (lowest > highest) return false;
     *out_lowest = lowest;
     *out_last = (uint64_t)highest - (uint64_t)lowest;
-    uint64_t most = (uint64_t)rows->row_count * BLOOM_RANGE_PER_ROW;
-    if (most < BLOOM_RANGE_ALWAYS) most = BLOOM_RANGE_ALWAYS;
-    if (most > BLOOM_RANGE_MOST) most = BLOOM_RANGE_MOST;
+    uint64_t most = (uint64_t)rows->row_count * BITMAP_RANGE_PER_ROW;
+    if (most < BITMAP_RANGE_ALWAYS) most = BITMAP_RANGE_ALWAYS;
+    if (most > BITMAP_RANGE_MOST) most = BITMAP_RANGE_MOST;
     return *out_last < most;
 }
 
@@ -145,11 +151,11 @@ static uint64_t bit_get(const uint64_t *bits, uint64_t number)
     return bits[number / 64] >> number % 64 & 1;
 }
 
-/* By hash a key has two bits of one word. The upper half chooses the word and the first, as the
- * slots are chosen by the lower one. */
-static uint64_t bloom_place(const struct key_filter *bloom, uint64_t hash)
+/* A key's two bits in one word. The hash's upper half chooses the word and the first bit, since its
+ * lower half chooses the slot. */
+static uint64_t bloom_place(const struct key_filter *filter, uint64_t hash)
 {
-    return hash >> 32 & bloom->last;
+    return hash >> 32 & filter->last;
 }
 
 static uint64_t other_bit(uint64_t hash)
@@ -157,46 +163,46 @@ static uint64_t other_bit(uint64_t hash)
     return hash >> 24 & 63;
 }
 
-static void hash_set(const struct key_filter *bloom, uint64_t *bits, uint64_t hash)
+static void bloom_set(const struct key_filter *filter, uint64_t *bits, uint64_t hash)
 {
-    uint64_t place = bloom_place(bloom, hash);
+    uint64_t place = bloom_place(filter, hash);
     bits[place / 64] |= (uint64_t)1 << place % 64 | (uint64_t)1 << other_bit(hash);
 }
 
-static uint64_t hash_get(const struct key_filter *bloom, uint64_t hash)
+static uint64_t bloom_get(const struct key_filter *filter, uint64_t hash)
 {
-    uint64_t place = bloom_place(bloom, hash);
-    uint64_t word = bloom->bits[place / 64];
+    uint64_t place = bloom_place(filter, hash);
+    uint64_t word = filter->bits[place / 64];
     return word >> place % 64 & word >> other_bit(hash) & 1;
 }
 
-static uint64_t *bloom_make(struct build_side *table, struct arena *arena)
+static uint64_t *filter_make(struct join_table *table, struct arena *arena)
 {
-    struct key_filter *bloom = &table->bloom;
-    if (!bloom->by_value) {
+    struct key_filter *filter = &table->filter;
+    if (!filter->is_bitmap) {
         uint64_t bit_count = 4096;
         while (bit_count < (uint64_t)table->rows.row_count * BLOOM_BITS_PER_ROW) {
             bit_count *= 2;
         }
         if (bit_count > (uint64_t)1 << 32) bit_count = (uint64_t)1 << 32;
-        bloom->last = bit_count - 1;
+        filter->last = bit_count - 1;
     }
-    uint64_t *bits = arena_array(arena, uint64_t, bloom->last / 64 + 1);
-    bloom->bits = bits;
+    uint64_t *bits = arena_array(arena, uint64_t, filter->last / 64 + 1);
+    filter->bits = bits;
     return bits;
 }
 
-static void bloom_put(const struct build_side *table, uint64_t *bits, uint64_t hash, uint32_t row)
+static void filter_put(const struct join_table *table, uint64_t *bits, uint64_t hash, uint32_t row)
 {
-    const struct key_filter *bloom = &table->bloom;
-    if (bloom->by_value) {
-        bit_set(bits, (uint64_t)table->rows.columns[0].ints[row] - (uint64_t)bloom->lowest);
+    const struct key_filter *filter = &table->filter;
+    if (filter->is_bitmap) {
+        bit_set(bits, (uint64_t)table->rows.columns[0].ints[row] - (uint64_t)filter->lowest);
     } else {
-        hash_set(bloom, bits, hash);
+        bloom_set(filter, bits, hash);
     }
 }
 
-status build_side_build(struct build_side *table, struct batch rows, uint32_t key_count,
+status join_table_build(struct join_table *table, struct batch rows, uint32_t key_count,
                         struct arena *arena, struct error *err)
 {
     size_t slot_count = 64;
@@ -204,22 +210,22 @@ status build_side_build(struct build_side *table, struct batch rows, uint32_t ke
         slot_count *= 2;
     }
     uint32_t *columns = arena_array(arena, uint32_t, key_count + 1);
-    struct build_slot *slots = arena_array(arena, struct build_slot, slot_count);
+    struct join_slot *slots = arena_array(arena, struct join_slot, slot_count);
     uint32_t *next = arena_array(arena, uint32_t, (size_t)rows.row_count + 1);
     if (columns == NULL || slots == NULL || next == NULL) return error_memory(err);
     for (uint32_t i = 0; i < key_count; i++) {
         columns[i] = i;
     }
-    *table = (struct build_side){.rows = rows,
+    *table = (struct join_table){.rows = rows,
                                  .key_count = key_count,
                                  .key_columns = columns,
                                  .slots = slots,
                                  .slot_count = slot_count,
                                  .has_words = find_words(&rows, key_count),
                                  .next = next};
-    struct key_filter *bloom = &table->bloom;
-    bloom->by_value = find_range(&rows, key_count, &bloom->lowest, &bloom->last);
-    uint64_t *bits = bloom_make(table, arena);
+    struct key_filter *filter = &table->filter;
+    filter->is_bitmap = find_range(&rows, key_count, &filter->lowest, &filter->last);
+    uint64_t *bits = filter_make(table, arena);
     if (bits == NULL) return error_memory(err);
     /* From the last row to the first, so that every chain ascends. */
     uint32_t slice[SLICE_ROWS];
@@ -237,26 +243,26 @@ status build_side_build(struct build_side *table, struct batch rows, uint32_t ke
             next[slice[i]] = ROW_NONE;
             if (key_has_null(&table->rows, columns, key_count, slice[i])) continue;
             insert(table, slots, next, hashes[i], slice[i]);
-            bloom_put(table, bits, hashes[i], slice[i]);
+            filter_put(table, bits, hashes[i], slice[i]);
         }
         end -= count;
     }
     return STATUS_OK;
 }
 
-status build_side_build_filter(struct build_side *table, struct batch rows, struct arena *arena,
-                               struct error *err)
+status join_table_build_bloom(struct join_table *table, struct batch rows, struct arena *arena,
+                              struct error *err)
 {
     uint32_t *columns = arena_array(arena, uint32_t, 1);
     if (columns == NULL) return error_memory(err);
-    *table = (struct build_side){
+    *table = (struct join_table){
         .rows = rows, .key_count = 1, .key_columns = columns, .has_words = true};
-    uint64_t *bits = bloom_make(table, arena);
+    uint64_t *bits = filter_make(table, arena);
     if (bits == NULL) return error_memory(err);
     const struct column *keys = &rows.columns[0];
     ASSERT(is_number(keys));
     for (uint32_t row = 0; row < rows.row_count; row++) {
-        if (!column_is_null(keys, row)) hash_set(&table->bloom, bits, word_hash(keys, row));
+        if (!column_is_null(keys, row)) bloom_set(&table->filter, bits, word_hash(keys, row));
     }
     return STATUS_OK;
 }
@@ -271,7 +277,7 @@ static bool has_column(const struct duplicate_set *set, uint32_t column)
     return false;
 }
 
-static bool has_join_key(const struct build_side *table, const struct duplicate_set *set)
+static bool has_join_key(const struct join_table *table, const struct duplicate_set *set)
 {
     for (uint32_t i = 0; i < table->key_count; i++) {
         if (!has_column(set, i)) return false;
@@ -279,9 +285,9 @@ static bool has_join_key(const struct build_side *table, const struct duplicate_
     return table->key_count > 0;
 }
 
-/* Twins share their join key if the set has all its columns: then they stand in one chain. False:
- * so many rows share keys that slots are better. */
-static bool match_in_chains(const struct build_side *table, const struct duplicate_set *set,
+/* Duplicates share their join key if the set has all its columns: then they stand in one chain.
+ * False: so many rows share keys that slots are better. */
+static bool match_in_chains(const struct join_table *table, const struct duplicate_set *set,
                             uint32_t *out_duplicates, bool *out_found)
 {
     uint32_t row_count = table->rows.row_count;
@@ -305,7 +311,7 @@ static bool match_in_chains(const struct build_side *table, const struct duplica
     return true;
 }
 
-/* Slots as those of the table, but without words. True: some row has a twin before it. */
+/* Slots as those of the table, but without words. True: some row has a duplicate before it. */
 static bool match_duplicates(const struct batch *rows, const struct duplicate_set *set,
                              uint64_t *slots, size_t slot_count, uint32_t *out_duplicates)
 {
@@ -339,7 +345,7 @@ static bool match_duplicates(const struct batch *rows, const struct duplicate_se
     return found;
 }
 
-static status find_duplicates(const struct build_side *table, const struct duplicate_set *set,
+static status find_duplicates(const struct join_table *table, const struct duplicate_set *set,
                               struct arena *arena, const uint32_t **out_duplicates,
                               struct error *err)
 {
@@ -366,7 +372,7 @@ static status find_duplicates(const struct build_side *table, const struct dupli
     return STATUS_OK;
 }
 
-status build_side_find_duplicates(struct build_side *table, const struct duplicate_set *sets,
+status join_table_find_duplicates(struct join_table *table, const struct duplicate_set *sets,
                                   uint32_t set_count, struct arena *arena, struct error *err)
 {
     const uint32_t **duplicates = arena_array(arena, const uint32_t *, (size_t)set_count + 1);
@@ -380,7 +386,7 @@ status build_side_find_duplicates(struct build_side *table, const struct duplica
 
 /* ---- finding ---- */
 
-static uint32_t find_hash(const struct build_side *table, uint64_t hash)
+static uint32_t find_hash(const struct join_table *table, uint64_t hash)
 {
     size_t mask = table->slot_count - 1;
     for (size_t place = hash & mask; table->slots[place].tag != 0; place = (place + 1) & mask) {
@@ -389,7 +395,7 @@ static uint32_t find_hash(const struct build_side *table, uint64_t hash)
     return ROW_NONE;
 }
 
-static uint32_t find_key(const struct build_side *table, uint64_t hash, const struct batch *batch,
+static uint32_t find_key(const struct join_table *table, uint64_t hash, const struct batch *batch,
                          const uint32_t *columns, uint32_t row)
 {
     size_t mask = table->slot_count - 1;
@@ -407,7 +413,7 @@ static uint32_t find_key(const struct build_side *table, uint64_t hash, const st
     return ROW_NONE;
 }
 
-uint32_t build_side_find(const struct build_side *table, uint64_t hash, const struct batch *batch,
+uint32_t join_table_find(const struct join_table *table, uint64_t hash, const struct batch *batch,
                          const uint32_t *columns, uint32_t row)
 {
     if (!table->has_words) return find_key(table, hash, batch, columns, row);
@@ -417,18 +423,18 @@ uint32_t build_side_find(const struct build_side *table, uint64_t hash, const st
 
 /* ---- many rows at once ---- */
 
-/* Writes the selected rows whose key is in the Bloom filter; NULLs are not. */
-static uint32_t filter_values(const struct build_side *table, const struct column *keys,
-                              struct selection selection, uint32_t *out_rows)
+/* Writes the selected rows whose key is in the bitmap; NULLs are not. */
+static uint32_t keep_in_bitmap(const struct join_table *table, const struct column *keys,
+                               struct selection selection, uint32_t *out_rows)
 {
-    const struct key_filter bloom = table->bloom;
+    const struct key_filter filter = table->filter;
     uint32_t count = 0;
     for (uint32_t i = 0; i < selection.count; i++) {
         uint32_t row = selection_row(selection, i);
-        uint64_t place = (uint64_t)keys->ints[row] - (uint64_t)bloom.lowest;
-        bool inside = place <= bloom.last;
+        uint64_t place = (uint64_t)keys->ints[row] - (uint64_t)filter.lowest;
+        bool inside = place <= filter.last;
         out_rows[count] = row;
-        count += (uint32_t)(bit_get(bloom.bits, inside ? place : 0) & inside);
+        count += (uint32_t)(bit_get(filter.bits, inside ? place : 0) & inside);
     }
     if (keys->nulls == NULL) return count;
     uint32_t kept = 0;
@@ -442,20 +448,20 @@ static uint32_t filter_values(const struct build_side *table, const struct colum
 
 /* Moves those of the rows from `first` to `end` that are in the Bloom filter to place `count` and
  * behind; returns how many there are then. */
-static uint32_t filter_some(const struct build_side *table, struct build_probe *probe,
-                            uint32_t first, uint32_t end, uint32_t count)
+static uint32_t keep_in_bloom(const struct join_table *table, struct join_probe *probe,
+                              uint32_t first, uint32_t end, uint32_t count)
 {
-    const struct key_filter bloom = table->bloom;
+    const struct key_filter filter = table->filter;
     for (uint32_t i = first; i < end; i++) {
         uint64_t hash = probe->hashes[i];
         probe->rows[count] = probe->rows[i];
         probe->hashes[count] = hash;
-        count += (uint32_t)hash_get(&bloom, hash);
+        count += (uint32_t)bloom_get(&filter, hash);
     }
     return count;
 }
 
-static void drop_nulls(const struct column *keys, struct build_probe *probe)
+static void drop_nulls(const struct column *keys, struct join_probe *probe)
 {
     if (keys->nulls == NULL) return;
     uint32_t count = 0;
@@ -467,11 +473,11 @@ static void drop_nulls(const struct column *keys, struct build_probe *probe)
 }
 
 /* A Bloom filter that nearly all rows get through costs as much as it could spare. */
-static uint32_t filter_hashes(const struct build_side *table, struct build_probe *probe)
+static uint32_t keep_if_selective(const struct join_table *table, struct join_probe *probe)
 {
-    uint32_t trial = probe->count < FILTER_TRIAL_ROWS ? probe->count : FILTER_TRIAL_ROWS;
-    uint32_t count = filter_some(table, probe, 0, trial, 0);
-    if (count < FILTER_TRIAL_LEFT) return filter_some(table, probe, trial, probe->count, count);
+    uint32_t trial = probe->count < BLOOM_TRIAL_ROWS ? probe->count : BLOOM_TRIAL_ROWS;
+    uint32_t count = keep_in_bloom(table, probe, 0, trial, 0);
+    if (count < BLOOM_TRIAL_LEFT) return keep_in_bloom(table, probe, trial, probe->count, count);
     uint32_t rest = probe->count - trial;
     memmove(probe->rows + count, probe->rows + trial, rest * sizeof *probe->rows);
     memmove(probe->hashes + count, probe->hashes + trial, rest * sizeof *probe->hashes);
@@ -479,16 +485,16 @@ static uint32_t filter_hashes(const struct build_side *table, struct build_probe
 }
 
 /* The row that a hash's first slot names, if it is not another hash's. */
-static uint32_t first_candidate(const struct build_side *table, uint64_t hash)
+static uint32_t first_candidate(const struct join_table *table, uint64_t hash)
 {
     uint64_t tag = table->slots[hash & (table->slot_count - 1)].tag;
     return tag != 0 && tag >> 32 == hash >> 32 ? (uint32_t)tag - 1 : ROW_NONE;
 }
 
-/* A large table is far away: keys are asked for some rows ahead, their bytes a little later, so
- * that the ways overlap. */
-ALWAYS_INLINE void ask_ahead(const struct build_side *table, const struct build_probe *probe,
-                             uint32_t i)
+/* A large table is not in the cache: keys are prefetched some rows ahead, their bytes a little
+ * later, so that the accesses overlap. */
+ALWAYS_INLINE void prefetch_keys(const struct join_table *table, const struct join_probe *probe,
+                                 uint32_t i)
 {
     if (i + 2 * PROBE_AHEAD >= probe->count) return;
     const struct column *keys = &table->rows.columns[0];
@@ -503,8 +509,8 @@ ALWAYS_INLINE void ask_ahead(const struct build_side *table, const struct build_
 }
 
 /* Looks up the probe's rows. */
-static void find_all(const struct build_side *table, const struct batch *batch,
-                     const uint32_t *columns, struct build_probe *probe)
+static void find_all(const struct join_table *table, const struct batch *batch,
+                     const uint32_t *columns, struct join_probe *probe)
 {
     size_t mask = table->slot_count - 1;
     bool is_far = table->slot_count > FAR_SLOTS;
@@ -518,17 +524,17 @@ static void find_all(const struct build_side *table, const struct batch *batch,
             bool is_null = column_is_null(&batch->columns[columns[0]], row);
             probe->found[i] = is_null ? ROW_NONE : find_hash(table, hash);
         } else {
-            if (is_far) ask_ahead(table, probe, i);
+            if (is_far) prefetch_keys(table, probe, i);
             probe->found[i] = find_key(table, hash, batch, columns, row);
         }
     }
 }
 
-void build_side_probe_all(const struct build_side *table, const struct batch *batch,
+void join_table_probe_all(const struct join_table *table, const struct batch *batch,
                           const uint32_t *columns, struct selection selection,
-                          struct build_probe *out)
+                          struct join_probe *out)
 {
-    ASSERT(selection.count <= BUILD_PROBE_ROWS);
+    ASSERT(selection.count <= JOIN_PROBE_ROWS);
     for (uint32_t i = 0; i < selection.count; i++) {
         out->rows[i] = selection_row(selection, i);
     }
@@ -537,27 +543,27 @@ void build_side_probe_all(const struct build_side *table, const struct batch *ba
     find_all(table, batch, columns, out);
 }
 
-void build_side_filter(const struct build_side *table, const struct batch *batch,
-                       const uint32_t *columns, struct selection selection, struct build_probe *out)
+void join_table_filter(const struct join_table *table, const struct batch *batch,
+                       const uint32_t *columns, struct selection selection, struct join_probe *out)
 {
-    ASSERT(selection.count <= BUILD_PROBE_ROWS);
-    if (table->bloom.by_value) {
-        out->count = filter_values(table, &batch->columns[columns[0]], selection, out->rows);
+    ASSERT(selection.count <= JOIN_PROBE_ROWS);
+    if (table->filter.is_bitmap) {
+        out->count = keep_in_bitmap(table, &batch->columns[columns[0]], selection, out->rows);
         return;
     }
     for (uint32_t i = 0; i < selection.count; i++) {
         out->rows[i] = selection_row(selection, i);
     }
     hash_keys(table, batch, columns, selection, out->hashes);
-    out->count = filter_some(table, out, 0, selection.count, 0);
+    out->count = keep_in_bloom(table, out, 0, selection.count, 0);
 }
 
-void build_side_probe(const struct build_side *table, const struct batch *batch,
-                      const uint32_t *columns, struct selection selection, struct build_probe *out)
+void join_table_probe(const struct join_table *table, const struct batch *batch,
+                      const uint32_t *columns, struct selection selection, struct join_probe *out)
 {
-    ASSERT(selection.count <= BUILD_PROBE_ROWS);
-    if (table->bloom.by_value) {
-        out->count = filter_values(table, &batch->columns[columns[0]], selection, out->rows);
+    ASSERT(selection.count <= JOIN_PROBE_ROWS);
+    if (table->filter.is_bitmap) {
+        out->count = keep_in_bitmap(table, &batch->columns[columns[0]], selection, out->rows);
         hash_keys(table, batch, columns, (struct selection){out->rows, out->count}, out->hashes);
     } else {
         for (uint32_t i = 0; i < selection.count; i++) {
@@ -566,11 +572,11 @@ void build_side_probe(const struct build_side *table, const struct batch *batch,
         out->count = selection.count;
         hash_keys(table, batch, columns, selection, out->hashes);
         if (table->slots == NULL) {
-            out->count = filter_some(table, out, 0, selection.count, 0);
+            out->count = keep_in_bloom(table, out, 0, selection.count, 0);
             drop_nulls(&batch->columns[columns[0]], out);
             return;
         }
-        out->count = filter_hashes(table, out);
+        out->count = keep_if_selective(table, out);
     }
     find_all(table, batch, columns, out);
     uint32_t count = 0;

@@ -1,15 +1,15 @@
-/* test_build_side.c - a key finds all its rows, in their order, and NULL finds none.
+/* test_join_table.c - a key finds all its rows, in their order, and NULL finds none.
  *
  * Method: random rows of every type that can be a key; each row of another batch looks for its
- * partners, and the model looks at every row. Without keys, everybody is a partner. Twins
- * are looked for among all rows, for sets of columns with and without the keys.
+ * partners, and the model looks at every row. Without keys, every row is a partner.
+ * Duplicates are looked for among all rows, for sets of columns with and without the keys.
  */
 #include "unit/test.h"
 
 #include <stdio.h>
 
 #include "engine/data/key_hash.h"
-#include "engine/exec/fold/build_side.h"
+#include "engine/exec/fold/join_table.h"
 #include "unit/engine/data/random_rows.h"
 #include "unit/engine/exec/fold/naive_order.h"
 
@@ -27,14 +27,14 @@ static bool is_partner(const struct batch *probe, const uint32_t *columns, uint3
     return true;
 }
 
-static uint32_t check_probe(const struct build_side *table, const struct batch *probe,
+static uint32_t check_probe(const struct join_table *table, const struct batch *probe,
                             const uint32_t *columns)
 {
     uint32_t pair_count = 0;
     for (uint32_t row = 0; row < probe->row_count; row++) {
         uint64_t hash;
         key_hash(probe, columns, table->key_count, (struct selection){&row, 1}, &hash);
-        uint32_t found = build_side_find(table, hash, probe, columns, row);
+        uint32_t found = join_table_find(table, hash, probe, columns, row);
         for (uint32_t other = 0; other < table->rows.row_count; other++) {
             if (!is_partner(probe, columns, row, &table->rows, other, table->key_count)) continue;
             assert_int_equal(found, other);
@@ -46,7 +46,7 @@ static uint32_t check_probe(const struct build_side *table, const struct batch *
     return pair_count;
 }
 
-/* The side's keys are its first columns; the probe has them in the same order, elsewhere. */
+/* The build side's keys are its first columns; the probe has them in the same order, elsewhere. */
 static void check_table(struct random *random, const uint32_t *types, uint32_t key_count,
                         uint32_t side_rows, uint32_t domain)
 {
@@ -66,9 +66,9 @@ static void check_table(struct random *random, const uint32_t *types, uint32_t k
     struct batch side =
         random_rows_batch(&rows, (struct schema){side_fields, key_count + 1}, side_rows);
     struct batch probe = random_rows_batch(&rows, (struct schema){probe_fields, key_count + 1}, 60);
-    struct build_side table;
+    struct join_table table;
     struct error err;
-    assert_int_equal(build_side_build(&table, side, key_count, &arena, &err), STATUS_OK);
+    assert_int_equal(join_table_build(&table, side, key_count, &arena, &err), STATUS_OK);
     uint32_t pair_count = check_probe(&table, &probe, columns);
     if (key_count == 0) assert_int_equal(pair_count, 60 * side_rows);
     arena_done(&arena);
@@ -118,7 +118,7 @@ static bool are_duplicates(const struct batch *rows, const struct duplicate_set 
     return naive_row_order(rows, a, b, keys, set->count) == 0;
 }
 
-static void check_duplicates(const struct build_side *table, const struct duplicate_set *set,
+static void check_duplicates(const struct join_table *table, const struct duplicate_set *set,
                              const uint32_t *duplicates)
 {
     bool any = false;
@@ -162,10 +162,10 @@ static void duplicates_are_the_first_rows_with_the_same_values(void **state)
         }
         struct batch side = random_rows_batch(&rows, (struct schema){fields, COLUMNS},
                                               random_below(&random, round % 10 == 0 ? 5000 : 40));
-        struct build_side table;
+        struct join_table table;
         struct error err;
-        assert_int_equal(build_side_build(&table, side, round % 3, &arena, &err), STATUS_OK);
-        assert_int_equal(build_side_find_duplicates(&table, sets, SETS, &arena, &err), STATUS_OK);
+        assert_int_equal(join_table_build(&table, side, round % 3, &arena, &err), STATUS_OK);
+        assert_int_equal(join_table_find_duplicates(&table, sets, SETS, &arena, &err), STATUS_OK);
         for (uint32_t i = 0; i < SETS; i++) {
             check_duplicates(&table, &sets[i], table.duplicates[i]);
             own_count += table.duplicates[i] == NULL;
@@ -185,7 +185,7 @@ static void large_tables_find_their_rows(void **state)
 }
 
 /* The ends of a narrow range, what lies beside them, and the ends of all numbers. */
-static void the_first_and_last_key_of_a_range_are_in_the_bloom(void **state)
+static void the_first_and_last_key_of_a_range_are_in_the_bitmap(void **state)
 {
     (void)state;
     int64_t keys[] = {-5, 3, 900};
@@ -198,12 +198,12 @@ static void the_first_and_last_key_of_a_range_are_in_the_bloom(void **state)
     struct column probing = {.type = TYPE(INT), .ints = asked};
     struct batch rows = {.row_count = 3, .column_count = 1, .columns = &built};
     struct batch batch = {.row_count = COUNT, .column_count = 1, .columns = &probing};
-    struct build_side table;
-    assert_int_equal(build_side_build(&table, rows, 1, &arena, &err), STATUS_OK);
-    assert_true(table.bloom.by_value);
-    static struct build_probe probe;
+    struct join_table table;
+    assert_int_equal(join_table_build(&table, rows, 1, &arena, &err), STATUS_OK);
+    assert_true(table.filter.is_bitmap);
+    static struct join_probe probe;
     uint32_t column = 0;
-    build_side_probe(&table, &batch, &column, (struct selection){NULL, COUNT}, &probe);
+    join_table_probe(&table, &batch, &column, (struct selection){NULL, COUNT}, &probe);
     uint32_t found = 0;
     for (uint32_t row = 0; row < COUNT; row++) {
         if (!expected[row]) continue;
@@ -213,8 +213,8 @@ static void the_first_and_last_key_of_a_range_are_in_the_bloom(void **state)
         found++;
     }
     assert_int_equal(found, probe.count);
-    /* By value the Bloom filter alone knows. */
-    build_side_filter(&table, &batch, &column, (struct selection){NULL, COUNT}, &probe);
+    /* The bitmap alone knows. */
+    join_table_filter(&table, &batch, &column, (struct selection){NULL, COUNT}, &probe);
     assert_int_equal(probe.count, found);
     for (uint32_t i = 0; i < found; i++) {
         assert_true(expected[probe.rows[i]]);
@@ -222,15 +222,15 @@ static void the_first_and_last_key_of_a_range_are_in_the_bloom(void **state)
     arena_done(&arena);
 }
 
-/* Texts, so that the Bloom filter is one by hash. Of the first rows so many have a partner; of the
+/* Texts, so that the filter is a Bloom filter. Of the first rows so many have a partner; of the
  * others all, or none. */
-static void check_filtered(const struct build_side *table, uint32_t row_count, uint32_t partners,
+static void check_filtered(const struct join_table *table, uint32_t row_count, uint32_t partners,
                            bool others_have)
 {
     enum { TRIAL = 256, LENGTH = 16 };
-    static struct build_probe probe;
-    static char bytes[BUILD_PROBE_ROWS][LENGTH];
-    static struct text asked[BUILD_PROBE_ROWS];
+    static struct join_probe probe;
+    static char bytes[JOIN_PROBE_ROWS][LENGTH];
+    static struct text asked[JOIN_PROBE_ROWS];
     uint32_t side_count = table->rows.row_count;
     for (uint32_t row = 0; row < row_count; row++) {
         bool has = row < TRIAL ? row < partners : others_have;
@@ -240,7 +240,7 @@ static void check_filtered(const struct build_side *table, uint32_t row_count, u
     struct column column = {.type = TYPE(TEXT), .texts = asked};
     struct batch batch = {.row_count = row_count, .column_count = 1, .columns = &column};
     uint32_t key = 0;
-    build_side_probe(table, &batch, &key, (struct selection){NULL, row_count}, &probe);
+    join_table_probe(table, &batch, &key, (struct selection){NULL, row_count}, &probe);
     uint32_t found = 0;
     for (uint32_t row = 0; row < row_count; row++) {
         if (bytes[row][0] != 'k') continue;
@@ -250,7 +250,7 @@ static void check_filtered(const struct build_side *table, uint32_t row_count, u
         found++;
     }
     assert_int_equal(found, probe.count);
-    build_side_filter(table, &batch, &key, (struct selection){NULL, row_count}, &probe);
+    join_table_filter(table, &batch, &key, (struct selection){NULL, row_count}, &probe);
     assert_true(probe.count <= found + row_count / 20 + 5);
     for (uint32_t row = 0, next = 0; row < row_count; row++) {
         bool passes = next < probe.count && probe.rows[next] == row;
@@ -273,10 +273,10 @@ static void rows_find_their_partners_whether_they_are_filtered_or_not(void **sta
     struct error err;
     struct column built = {.type = TYPE(TEXT), .texts = keys};
     struct batch rows = {.row_count = SIDE_ROWS, .column_count = 1, .columns = &built};
-    struct build_side table;
-    assert_int_equal(build_side_build(&table, rows, 1, &arena, &err), STATUS_OK);
-    assert_false(table.bloom.by_value);
-    static const uint32_t row_counts[] = {0, 1, 191, 192, 255, 256, 257, 300, BUILD_PROBE_ROWS};
+    struct join_table table;
+    assert_int_equal(join_table_build(&table, rows, 1, &arena, &err), STATUS_OK);
+    assert_false(table.filter.is_bitmap);
+    static const uint32_t row_counts[] = {0, 1, 191, 192, 255, 256, 257, 300, JOIN_PROBE_ROWS};
     for (size_t i = 0; i < sizeof row_counts / sizeof row_counts[0]; i++) {
         for (uint32_t partners = 0; partners <= 256; partners += 8) {
             check_filtered(&table, row_counts[i], partners, false);
@@ -296,7 +296,7 @@ static void a_bloom_filter_lets_partners_through_and_few_others(void **state)
     static int64_t asked[ROWS];
     static uint8_t nulls[ROWS];
     static bool passed[ROWS];
-    static struct build_probe probe;
+    static struct join_probe probe;
     struct random random = {5};
     for (uint32_t row = 0; row < SIDE_ROWS; row++) {
         keys[row] = row % 7 == 0 ? (int64_t)row : (int64_t)random_u64(&random);
@@ -308,11 +308,11 @@ static void a_bloom_filter_lets_partners_through_and_few_others(void **state)
     }
     struct arena arena = {0};
     struct error err;
-    struct build_side table;
+    struct join_table table;
     struct column built = {.type = TYPE(INT), .ints = keys, .nulls = key_nulls};
     struct batch rows = {.row_count = SIDE_ROWS, .column_count = 1, .columns = &built};
-    assert_int_equal(build_side_build_filter(&table, rows, &arena, &err), STATUS_OK);
-    for (uint32_t piece = BUILD_PROBE_ROWS; piece > 0; piece /= 5) {
+    assert_int_equal(join_table_build_bloom(&table, rows, &arena, &err), STATUS_OK);
+    for (uint32_t piece = JOIN_PROBE_ROWS; piece > 0; piece /= 5) {
         uint32_t others = 0;
         for (uint32_t first = 0; first < ROWS; first += piece) {
             uint32_t count = ROWS - first < piece ? ROWS - first : piece;
@@ -320,7 +320,7 @@ static void a_bloom_filter_lets_partners_through_and_few_others(void **state)
                 .type = TYPE(INT), .ints = asked + first, .nulls = nulls + first};
             struct batch batch = {.row_count = count, .column_count = 1, .columns = &column};
             uint32_t key = 0;
-            build_side_probe(&table, &batch, &key, (struct selection){NULL, count}, &probe);
+            join_table_probe(&table, &batch, &key, (struct selection){NULL, count}, &probe);
             uint32_t next = 0;
             for (uint32_t row = first; row < first + count; row++) {
                 bool passes = next < probe.count && probe.rows[next] == row - first;
@@ -329,7 +329,7 @@ static void a_bloom_filter_lets_partners_through_and_few_others(void **state)
                 assert_true(passes || !has);
                 assert_false(passes && nulls[row]);
                 others += passes && !has;
-                if (piece == BUILD_PROBE_ROWS) passed[row] = passes;
+                if (piece == JOIN_PROBE_ROWS) passed[row] = passes;
                 assert_int_equal(passed[row], passes);
             }
             assert_int_equal(next, probe.count);
@@ -337,11 +337,11 @@ static void a_bloom_filter_lets_partners_through_and_few_others(void **state)
         assert_true(others < ROWS / 30);
     }
     rows.row_count = 0;
-    assert_int_equal(build_side_build_filter(&table, rows, &arena, &err), STATUS_OK);
+    assert_int_equal(join_table_build_bloom(&table, rows, &arena, &err), STATUS_OK);
     struct column column = {.type = TYPE(INT), .ints = asked};
     struct batch batch = {.row_count = 100, .column_count = 1, .columns = &column};
     uint32_t key = 0;
-    build_side_probe(&table, &batch, &key, (struct selection){NULL, 100}, &probe);
+    join_table_probe(&table, &batch, &key, (struct selection){NULL, 100}, &probe);
     assert_int_equal(probe.count, 0);
     arena_done(&arena);
 }
@@ -349,7 +349,7 @@ static void a_bloom_filter_lets_partners_through_and_few_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_and_last_key_of_a_range_are_in_the_bloom),
+        cmocka_unit_test(the_first_and_last_key_of_a_range_are_in_the_bitmap),
         cmocka_unit_test(a_bloom_filter_lets_partners_through_and_few_others),
         cmocka_unit_test(rows_find_their_partners_whether_they_are_filtered_or_not),
         cmocka_unit_test(every_key_type_finds_its_rows_in_order),
