@@ -46,7 +46,7 @@ def _(world):
         taken = proxy.taken(CHUNKS)
         again = world.submit("movies", "--job", client.job, gateway=url)
         world.check(again)
-        known = int(re.search(r"going on after (\d+) chunks", again.errors).group(1))
+        known = int(re.search(r"resumed after (\d+) chunks", again.errors).group(1))
         total = len(set(proxy.taken(CHUNKS)))
         later = len(proxy.taken(CHUNKS)) - len(taken)
         in_flight = 8  # When it was killed: taken, and nobody heard of it.

@@ -300,7 +300,7 @@ def _(world):
     cluster = world.cluster
     out, _ = cluster.command("chaos", "-c", cluster.file, "--stop", "--kill", "w1,g1", "--stop-for",
                              f"{scaled(0.3):.1f}")
-    assert "may go on" in out and "stops: 2" in out, out
+    assert "is resumed" in out and "stops: 2" in out, out
     out, _ = cluster.command("chaos", "-c", cluster.file, "--stop", "--kill", "w1,g1")
     assert "stops: 2" in out, out
     cluster.expect_clean()

@@ -122,7 +122,7 @@ def _(world):
     time.sleep(scaled(3))  # Longer than the failure timeout.
     assert world.pid("w3") is None and world.pid("m1") is None, "somebody started it"
     out = call(world, "chaos", "-c", world.file.name, "--kill", "w3", code=1)
-    assert "w3 is stopped on purpose: spared" in out and "w3 was to be disturbed" in out, out
+    assert "w3 is stopped on purpose: spared" in out and "w3 was named, and was not disturbed" in out, out
     assert "spared" in call(world, "chaos", "-c", world.file.name, "--kill", "w3*")
     nodes = [start(world, "worker", "w3"), start(world, "monitor", "m1")]
     settle(world)

@@ -1,5 +1,5 @@
-/* answer_order.c - what has to wait is kept in blocks of whole batches: one block could not number
- * the bytes of a very long answer.
+/* answer_order.c - rows are buffered in blocks of whole batches, since the offsets in one block
+ * have 32 bits, and answers may be longer.
  */
 #include "cli/cluster/answer_order.h"
 
@@ -85,7 +85,7 @@ static status keep(struct answer_order *order, uint32_t index, const struct batc
     return STATUS_OK;
 }
 
-/* What was kept of a query, whose turn it is now. */
+/* Writes the buffered rows of a query, whose turn it is now. */
 static status release(struct answer_order *order, uint32_t index, struct error *err)
 {
     struct ordered_query *query = &order->queries[index];

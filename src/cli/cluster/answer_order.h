@@ -1,13 +1,13 @@
-/* answer_order.h - answers that come in any order go out in the order of the queries, or, for
- * people who wait, in the order in which they are done.
+/* answer_order.h - answers that come in any order are written in the order of the queries, or, on a
+ * terminal, in the order in which they are done.
  *
  *     answer_order_open -> (answer_order_rows | answer_order_end)* -> answer_order_close
  *
- * In the order of the queries, the rows of the first one that is not done go out as they come;
- * those of later ones are kept until it is their turn. In the order of their ends all are kept
- * until then.
+ * In the order of the queries, the rows of the first query that is not done are written as they
+ * come, and those of later queries are buffered. In the order of their ends, all rows of a query
+ * are buffered until its end.
  *
- * Memory: what is kept is owned. Threads: one owner.
+ * Memory: owned. Threads: one owner.
  */
 #ifndef CLI_CLUSTER_ANSWER_ORDER_H
 #define CLI_CLUSTER_ANSWER_ORDER_H

@@ -1,5 +1,5 @@
-/* chaos.c - victims are drawn from a pool that does not change: who is down at the moment is the
- * business of whoever carries it out, so that a seed means the same on every run.
+/* chaos.c - victims are drawn from a pool that does not change; cmd_chaos.c skips a node that is
+ * down. So a seed draws the same victims in every run.
  */
 #include "cli/cluster/chaos.h"
 
@@ -77,7 +77,7 @@ status chaos_check_names(const struct cluster_nodes *nodes, const char *list, st
     return STATUS_OK;
 }
 
-/* A pattern that happens to stand for the broker does not name it. */
+/* A pattern that matches the broker does not name it. */
 static bool is_wanted(const struct cluster_node *node, const struct chaos_wish *wish)
 {
     if (chaos_is_named(wish->except, node->name)) return false;
@@ -96,13 +96,13 @@ status chaos_pool_make(const struct cluster_nodes *nodes, const struct chaos_wis
     for (uint32_t i = 0; i < nodes->count; i++) {
         if (is_wanted(&nodes->items[i], wish)) pool.nodes[pool.count++] = i;
     }
-    if (pool.count == 0) return error_set(err, STATUS_USAGE, "no node is left to be disturbed");
+    if (pool.count == 0) return error_set(err, STATUS_USAGE, "no node is left to disturb");
     pool.at_a_time = wish->count == 0 || wish->count > pool.count ? pool.count : wish->count;
     *out = pool;
     return STATUS_OK;
 }
 
-/* The first steps of a shuffle. */
+/* The first steps of a Fisher-Yates shuffle. */
 void chaos_draw(struct chaos_pool *pool, struct random *random)
 {
     for (uint32_t i = 0; i < pool->at_a_time; i++) {

@@ -14,10 +14,10 @@
     }
 #define LOG_LEVEL_OPTION_SPEC                                                                      \
     {                                                                                              \
-        "log-level", "LEVEL", "error, warn, info or debug; default: as the file says", false, 0    \
+        "log-level", "LEVEL", "error, warn, info or debug; default: log_level of FILE", false, 0   \
     }
 
-/* The value may be NULL: then `command` is told to need it. Memory from the arena. */
+/* Without a value, an error says that `command` needs it. Memory from the arena. */
 MUST_USE status cluster_file_read(const char *command, const char *value, struct arena *arena,
                                   struct cluster_config *out, struct error *err);
 /* The file's level when `value` is NULL. */

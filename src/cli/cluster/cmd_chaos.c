@@ -1,11 +1,11 @@
-/* cmd_chaos.c - `millrace chaos`: kills nodes on purpose, and looks on how they come back.
+/* cmd_chaos.c - `millrace chaos`: kills nodes on purpose, and measures their recovery.
  *
- * One loop: draw victims when it is time, disturb them by the cluster's driver, and ask the
- * monitors until each has a new incarnation. With --verify a child submits a job meanwhile and
+ * One loop: draws victims periodically, kills or pauses them with the cluster's driver, and asks
+ * the monitors until each has a new incarnation. With --verify a child submits a job meanwhile and
  * compares its answer with one that is computed here.
  *
- * The monitors are told before a kill, for the timeline of jobs; they don't act on it. Whatever was
- * paused is resumed before this ends, however it ends.
+ * It reports a kill to the monitors beforehand, for the timeline of jobs; they don't act on it. It
+ * resumes all paused nodes before it ends, also after a failure or a signal.
  */
 #include <poll.h>
 #include <stdarg.h>
@@ -48,11 +48,11 @@ enum {
     VIEW_MS = 1500,
     KILLED_MS = 300,
     STEP_MS = 100,
-    BACK_MS = 120000, /* Whoever is not back by then does not come. */
+    BACK_MS = 120000, /* A node that is not back by then counts as lost. */
     FIRST_VIEW_MS = 20000,
     VERIFY_EVERY_MS = 2000,
-    FIRST_MS = 500,      /* A job is let begin. */
-    KILLS_MAX = 1 << 14, /* Times that are remembered. */
+    FIRST_MS = 500,      /* Time for the job to begin. */
+    KILLS_MAX = 1 << 14, /* For the statistics of recovery times. */
     CHILD_STOP_MS = 10000
 };
 
@@ -97,17 +97,17 @@ static const struct command_spec chaos_spec = {
     .argument_max = 2,
 };
 
-/* A node, and what was done to it. */
+/* A node, and its disturbances. */
 struct victim {
     uint32_t kills;
-    bool is_named;   /* By its very name, by who called us. */
-    bool was_spared; /* Though its turn had come. */
+    bool is_named;   /* --kill has its name, not a pattern. */
+    bool was_spared; /* It was drawn, and not disturbed. */
     bool is_awaited; /* Disturbed, and not back yet. */
     struct chaos_death death;
     uint64_t at_ms; /* When it was disturbed. */
     bool is_paused;
     uint64_t resume_ms;
-    struct monitored seen; /* As monitors last told; incarnation 0: never. */
+    struct monitored seen; /* In the monitors' last view; incarnation 0: never. */
 };
 
 struct chaos_run {
@@ -119,7 +119,7 @@ struct chaos_run {
     struct random random;
     struct driver *driver;
     struct operator_link *link;
-    uint64_t asked_ms; /* When monitors were asked for what they told last. */
+    uint64_t asked_ms; /* When the last view was requested. */
     bool pauses;
     uint64_t pause_ms;
     uint64_t every_ms; /* 0: once. */
@@ -129,13 +129,13 @@ struct chaos_run {
     uint32_t rounds;
     uint64_t *times_ms; /* How long each took to come back. */
     uint32_t time_count;
-    uint32_t failures; /* What the driver could not do. */
+    uint32_t failures; /* Of the driver. */
     bool verifies;
     struct spawn child;
     bool is_equal;
 };
 
-/* ---- saying ---- */
+/* ---- output ---- */
 
 static void say(const char *format, ...) PRINTF_LIKE(1, 2);
 static void say(const char *format, ...)
@@ -158,7 +158,7 @@ static void say(const char *format, ...)
     buf_done(&out);
 }
 
-/* ---- what was asked for ---- */
+/* ---- options ---- */
 
 static status read_seconds(const struct options *options, uint32_t option, uint64_t *out_ms,
                            struct error *err)
@@ -229,12 +229,12 @@ static status check_cluster(const struct cluster_config *config, struct error *e
 {
     if (config->monitor_count > 0) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "%s has no [monitors]: nobody would bring back what is killed; add some, such "
-                     "as m1 = 127.0.0.1:7201",
+                     "%s has no [monitors] to restart killed nodes; add some, such as m1 = "
+                     "127.0.0.1:7201",
                      config->path);
 }
 
-/* ---- how the nodes are ---- */
+/* ---- state of the nodes ---- */
 
 static void take_view(struct chaos_run *chaos, const struct cluster_view *view)
 {
@@ -260,7 +260,7 @@ static status look(struct chaos_run *chaos, uint32_t timeout_ms, struct error *e
     return result;
 }
 
-/* A paused one that was let go on before anybody missed it is the same as before. */
+/* A paused node that was resumed before the failure timeout keeps its incarnation. */
 static bool is_back(const struct chaos_run *chaos, const struct victim *victim)
 {
     const struct monitored *seen = &victim->seen;
@@ -308,12 +308,12 @@ static bool is_last_monitor(const struct chaos_run *chaos, uint32_t node)
 static void tell_monitors(struct chaos_run *chaos, const char *name)
 {
     struct ask ask = {.kind = ASK_KILLED};
-    struct error ignored; /* It is for people only. */
+    struct error ignored; /* Only the timeline shows it. */
     (void)snprintf(ask.node, sizeof ask.node, "%s", name);
     (void)!operator_ask(chaos->link, &ask, KILLED_MS, &ignored);
 }
 
-/* Whether it may be disturbed now; if not, that is said. */
+/* Whether it may be disturbed now; if not, prints why. */
 static bool is_fair_game(struct chaos_run *chaos, uint32_t index)
 {
     struct victim *victim = &chaos->victims[index];
@@ -349,7 +349,7 @@ static void disturb(struct chaos_run *chaos, uint32_t index)
     victim->resume_ms = chaos->pauses ? now_ms + chaos->pause_ms : 0;
 }
 
-/* Its place may have been taken meanwhile: then there is nothing to resume. */
+/* A monitor may have replaced the process meanwhile: then there is nothing to resume. */
 static void resume(struct chaos_run *chaos, bool is_end)
 {
     for (uint32_t i = 0; i < chaos->nodes.count; i++) {
@@ -359,7 +359,7 @@ static void resume(struct chaos_run *chaos, bool is_end)
         victim->is_paused = false;
         victim->resume_ms = clock_ms();
         (void)!driver_do(chaos->driver, DRIVER_RESUME, chaos->nodes.items[i].name, &ignored);
-        say("%s may go on", chaos->nodes.items[i].name);
+        say("%s is resumed", chaos->nodes.items[i].name);
     }
 }
 
@@ -371,7 +371,7 @@ static bool is_to_disturb(struct chaos_run *chaos)
     return !(chaos->verifies && spawn_poll(&chaos->child)) && now_ms >= chaos->next_ms;
 }
 
-/* The monitors are told of all before any is disturbed: telling takes its time. */
+/* Reports all victims to the monitors before the first kill, since each report takes a while. */
 static void disturb_some(struct chaos_run *chaos)
 {
     struct chaos_pool *pool = &chaos->pool;
@@ -384,7 +384,7 @@ static void disturb_some(struct chaos_run *chaos)
         chaos->chosen[count++] = index;
         tell_monitors(chaos, chaos->nodes.items[index].name);
     }
-    struct error ignored; /* Then the last look has to do. */
+    struct error ignored; /* Then the last view is used. */
     if (count > 0) (void)!look(chaos, VIEW_MS, &ignored);
     for (uint32_t i = 0; i < count; i++) {
         disturb(chaos, chaos->chosen[i]);
@@ -409,7 +409,7 @@ static const char *gateways_text(const struct cluster_config *config, struct are
     return copy;
 }
 
-/* The token is given as clients take it. */
+/* The child gets the token in the environment, as clients do. */
 static status start_job(struct chaos_run *chaos, const struct options *options, const char *program,
                         struct arena *arena, struct error *err)
 {
@@ -439,7 +439,7 @@ static status start_job(struct chaos_run *chaos, const struct options *options, 
     return spawn_start(&chaos->child, child, err);
 }
 
-/* ---- the whole ---- */
+/* ---- the loop ---- */
 
 static bool is_over(struct chaos_run *chaos)
 {
@@ -452,7 +452,7 @@ static bool is_over(struct chaos_run *chaos)
 
 static void watch_once(struct chaos_run *chaos)
 {
-    struct error ignored; /* Who is to answer may be just the one that was killed. */
+    struct error ignored; /* The monitor that should answer may be the one that was killed. */
     driver_sweep(chaos->driver);
     resume(chaos, false);
     if (look(chaos, VIEW_MS, &ignored) == STATUS_OK) greet(chaos);
@@ -511,21 +511,19 @@ static status conclude(struct chaos_run *chaos, struct error *err)
     if (chaos->verifies && !chaos->is_equal) {
         char end[SPAWN_END_SIZE];
         spawn_end_tell(chaos->child.end, end);
-        return error_set(err, STATUS_IO, "the job has no answer that could be verified: it %s",
-                         end);
+        return error_set(err, STATUS_IO, "the job has no answer to verify: its client %s", end);
     }
     if (awaited(chaos) > 0) {
-        return error_set(err, STATUS_IO, "not all nodes are back; `millrace status` tells more");
+        return error_set(err, STATUS_IO, "not all nodes are back; see `millrace status`");
     }
     for (uint32_t i = 0; i < chaos->nodes.count; i++) {
         const struct victim *victim = &chaos->victims[i];
         if (!victim->is_named || !victim->was_spared || victim->kills > 0) continue;
-        return error_set(err, STATUS_IO, "%s was to be disturbed, and was spared",
+        return error_set(err, STATUS_IO, "%s was named, and was not disturbed",
                          chaos->nodes.items[i].name);
     }
     if (chaos->failures > 0) {
-        return error_set(err, STATUS_IO, "%u times the driver could not do what it was told",
-                         chaos->failures);
+        return error_set(err, STATUS_IO, "%u calls of the driver failed", chaos->failures);
     }
     return STATUS_OK;
 }

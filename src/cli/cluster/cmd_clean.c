@@ -1,4 +1,4 @@
-/* cmd_clean.c - `millrace clean`: what a stopped cluster left behind. */
+/* cmd_clean.c - `millrace clean`: removes the files and queues of a stopped cluster. */
 #include "cli/cluster_commands.h"
 #include "cli/cluster/cluster_file.h"
 #include "cli/cluster/cluster_program.h"

@@ -1,8 +1,8 @@
 /* cmd_compose.c - `millrace compose`: the cluster as containers.
  *
- * Without --output all goes to stdout, to be looked at. With it everything that docker-compose
- * needs is put into a folder; a key that is there stays, since nodes may run with it, and so does
- * what somebody has changed in .env.
+ * Without --output it prints the files. With it, it writes all that docker-compose needs to a
+ * folder; an existing key stays, since nodes may run with it, and so does an .env file, which a
+ * user may have edited.
  */
 #include <errno.h>
 #include <limits.h>
@@ -89,7 +89,7 @@ struct files {
     struct buf cluster;
 };
 
-/* Passwords of brokers stand in their addresses. */
+/* URIs of brokers contain passwords. */
 static bool has_secrets(const struct cluster_config *config)
 {
     bool has = config->token != NULL;
@@ -126,7 +126,7 @@ static status write_all(const struct cluster_config *config, const char *folder,
     return STATUS_OK;
 }
 
-/* docker-compose reads paths from the folder of its own file. */
+/* docker-compose resolves paths from the folder of its own file. */
 static status find_files(struct cluster_config *config, struct arena *arena, struct error *err)
 {
     const char **const paths[] = {

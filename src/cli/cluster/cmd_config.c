@@ -1,4 +1,4 @@
-/* cmd_config.c - `millrace config`: what a cluster file may say, and whether this one does. */
+/* cmd_config.c - `millrace config`: lists the keys of a cluster file, or checks one. */
 #include "cli/cluster_commands.h"
 #include "cli/cluster/cluster_file.h"
 #include "cli/cluster/cluster_program.h"

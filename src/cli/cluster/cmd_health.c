@@ -1,6 +1,7 @@
-/* cmd_health.c - `millrace health`: whether a node on this host runs, for supervisors that ask.
+/* cmd_health.c - `millrace health`: whether a node on this host runs, for health checks of
+ * containers.
  *
- * Monitors never use it: they believe heartbeats only.
+ * Monitors never use it: only heartbeats count.
  */
 #include <stdlib.h>
 

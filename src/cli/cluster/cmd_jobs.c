@@ -181,7 +181,7 @@ static int jobs_main(int argc, char *const *argv)
 
 /* --- cancel --- */
 
-/* Whoever may list the jobs of all workers, and does not see this one, knows that it has gone. */
+/* The complete list of jobs of all workers does not have this one. */
 static bool is_unknown(const struct gateways *gateways, const char *id, struct arena *arena)
 {
     struct job_list list = {0};
@@ -199,7 +199,7 @@ static bool is_unknown(const struct gateways *gateways, const char *id, struct a
     return !is_listed;
 }
 
-/* The journal of a job that has gone is of no use, and would be in the way of its id. */
+/* The journal of a job that is gone is of no use, and would block its id. */
 static status forget_job(const char *id, bool is_known, const struct error *refusal,
                          struct arena *arena, struct error *err)
 {
@@ -228,7 +228,7 @@ static status run_cancel(const struct options *options, struct arena *arena, str
     TRY(gateways_read("cancel", urls, arena, &gateways, err));
     gateways_trust(&gateways, options_value(options, CANCEL_CA));
     TRY(job_target(options->arguments[0], target, err));
-    /* To remove what is not there succeeds; whoever mistypes an id wants to know. */
+    /* Removing an unknown job succeeds, so a mistyped id is looked up first. */
     status result = gateways_call(&gateways, "GET", target, &body, err);
     buf_done(&body);
     body = (struct buf){0};

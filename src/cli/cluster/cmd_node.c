@@ -1,8 +1,8 @@
 /* cmd_node.c - `millrace gateway`, `worker`, `monitor`, `broker`, and `node` for any of them: one
  * node of a cluster, in this process.
  *
- * Its folder, log and work are node/'s business; here is what a person at a terminal meets: names
- * that are wrong, and the line that says that it is ready, which `millrace up` waits for too.
+ * node/ has its folder, log and work; here are the checks of names, and the line that says that the
+ * node is ready, which `millrace up` waits for too.
  */
 #include <poll.h>
 #include <string.h>
@@ -30,7 +30,7 @@ enum {
     OPTIONS
 };
 
-/* Monitors and brokers have no use for a broker: they take all but the last. */
+/* Monitors and brokers use no broker: they take all but the last. */
 static const struct option_spec node_options_given[OPTIONS] = {
     [OPTION_CONFIG] = CLUSTER_FILE_OPTION_SPEC,
     [OPTION_NAME] = {"name", "NAME", "the name of the node in the file", false, 'n'},
@@ -107,7 +107,7 @@ static const struct command_spec node_spec = {
     .option_count = OPTIONS,
 };
 
-/* Somebody of the node's name may be just about to end. */
+/* The node's predecessor may be just about to end. */
 enum { FOLDER_WAIT_MS = 1000, FOLDER_STEP_MS = 50 };
 
 struct node_command {
@@ -169,7 +169,7 @@ static status check_name(struct node_command *node, const char *command, struct 
                      config->path, name);
 }
 
-/* Those that a client may name. One that does not compile keeps nobody from the others. */
+/* The analyses that a client may name. One that does not compile is left out. */
 static status list_analyses(struct node_command *node, struct error *err)
 {
     struct analysis *found = NULL;
@@ -198,7 +198,7 @@ static status list_analyses(struct node_command *node, struct error *err)
 
 /* --- Running it. --- */
 
-/* Neither a core file nor a process of the same user gets at what is in memory. */
+/* Neither a core file nor a process of the same user shows the key in memory. */
 static void hide_secrets(const struct cluster_config *config)
 {
     if (config->monitor_count == 0 && config->tls_key == NULL) return;
@@ -210,7 +210,7 @@ static void on_ready(void *context)
     const struct node_command *node = context;
     const struct cluster_config *config = &node->config;
     const char *name = node->node_options.name;
-    (void)service_notify(SERVICE_READY); /* Most have no supervisor that listens. */
+    (void)service_notify(SERVICE_READY); /* Most nodes have no service manager. */
     for (uint32_t i = 0; node->role == NODE_GATEWAY && i < config->gateway_count; i++) {
         const struct config_endpoint *self = &config->gateways[i];
         if (strcmp(self->name, name) != 0) continue;
@@ -224,11 +224,11 @@ static void on_ready(void *context)
 static void on_trouble(void *context, const char *text)
 {
     const struct node_command *node = context;
-    int size = (int)strcspn(text, "\n"); /* `up` passes on lines. */
+    int size = (int)strcspn(text, "\n"); /* `up` reads whole lines. */
     terminal_say("%s: %.*s\n", node->node_options.name, size, text);
 }
 
-/* The node itself waits longer, and silently: that is for folders whose owner is not known. */
+/* The node itself waits longer, without a message: that is for folders with an unknown holder. */
 static status wait_for_folder(struct node_command *node, struct error *err)
 {
     const char *name = node->node_options.name;

@@ -29,7 +29,7 @@ enum {
     SIM_OPTIONS
 };
 
-/* More would not be read. */
+/* Of failures that are printed. */
 enum { FAILURES_SHOWN = 20, SEEDS_DEFAULT = 1000 };
 
 static const struct option_spec sim_options_given[SIM_OPTIONS] = {
@@ -167,7 +167,7 @@ static void say_failure(const struct totals *totals, uint64_t seed, const struct
     }
     buf_put_string(&text, " --trace\n");
     int code = command_print(&text);
-    (void)code; /* An stdout that is closed changes nothing about what was found. */
+    (void)code; /* A closed stdout does not change the result. */
     buf_done(&text);
 }
 

@@ -1,4 +1,4 @@
-/* cmd_status.c - `millrace status`: which nodes of a cluster are there, and what they do.
+/* cmd_status.c - `millrace status`: the nodes, jobs and queues of a cluster.
  *
  * Every gateway is asked how it is; the first that answers tells about nodes and jobs.
  */
@@ -47,7 +47,7 @@ static const struct command_spec status_spec = {
 
 struct gateway_health {
     const char *url;
-    struct error problem; /* code STATUS_OK: it is well. */
+    struct error problem; /* code STATUS_OK: it is healthy. */
 };
 
 struct report {
@@ -206,7 +206,7 @@ static void pause_until_next(void)
     }
 }
 
-/* A cluster that can't be reached is what one may be watching for. */
+/* With --watch, a cluster that can't be reached is no failure. */
 static status watch(const struct options *options, const struct gateways *gateways,
                     struct error *err)
 {

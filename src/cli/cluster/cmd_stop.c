@@ -1,8 +1,8 @@
-/* cmd_stop.c - `millrace stop`: nodes that are not to run, and not to be started again.
+/* cmd_stop.c - `millrace stop`: stops nodes, so that no monitor restarts them.
  *
- * With monitors it is their leader who stops a node, since it must not take it for dead. Without,
- * nobody but `up` starts nodes, and the process on this host is asked. So is a monitor that is left
- * without a majority: nobody can lead it, and nobody would start it.
+ * With monitors, their leader stops a node, since it must not treat it as dead. Without, only `up`
+ * restarts nodes, and the process on this host gets SIGTERM. So does a monitor without a majority:
+ * it has no leader, and no other monitor would restart it.
  */
 #include <poll.h>
 #include <signal.h>
@@ -24,7 +24,7 @@
 enum { STOP_CONFIG, STOP_OPTIONS };
 enum {
     DEADLINE_MS = 30000,
-    LEADER_MS = 5000, /* So long a monitor of this host waits for a leader who would stop it. */
+    LEADER_MS = 5000, /* How long to wait for a leader before a monitor of this host is stopped. */
     STEP_MS = 50,
     VIEW_MS = 2000,
     UNHEARD_VIEWS = 2, /* In a row: no monitor is left. */
@@ -45,7 +45,7 @@ static const struct command_spec stop_spec = {
         "again; start it by hand. Without monitors only nodes on this host can be stopped. Exit\n"
         "code: 1 it did not stop in time, 3 no monitor answers.",
     .examples = "  millrace stop -c cluster.ini w2\n"
-                "  millrace worker -c cluster.ini -n w2     (starts it again)\n",
+                "  millrace worker -c cluster.ini -n w2     # restarts it\n",
     .options = stop_options,
     .option_count = STOP_OPTIONS,
     .argument_min = 1,
@@ -57,20 +57,20 @@ struct stop {
     struct cluster_nodes nodes;
     struct operator_link *link;
     struct driver *driver;
-    bool is_kept_up; /* Somebody on this host starts what ends. */
+    bool is_kept_up; /* `up` runs on this host and restarts nodes. */
 };
 
 static void say_how_to_start(const struct stop *stop, const struct cluster_node *node)
 {
     const struct cluster_config *config = &stop->config;
     if (config->monitor_count > 0 && config->driver == CONFIG_DRIVER_DOCKER) {
-        terminal_say("start it again: docker start %s-%s\n", config->name, node->name);
+        terminal_say("restart it with: docker start %s-%s\n", config->name, node->name);
     } else if (config->monitor_count > 0 && config->driver == CONFIG_DRIVER_COMMAND) {
-        terminal_say("start it again as the cluster file's start_command does\n");
+        terminal_say("restart it with the cluster file's start_command\n");
     } else if (node->role == NODE_BROKER) {
-        terminal_say("start it again: millrace broker -c %s &\n", config->path);
+        terminal_say("restart it with: millrace broker -c %s &\n", config->path);
     } else {
-        terminal_say("start it again: millrace %s -c %s -n %s &\n", node_role_names[node->role],
+        terminal_say("restart it with: millrace %s -c %s -n %s &\n", node_role_names[node->role],
                      config->path, node->name);
     }
 }
@@ -103,8 +103,8 @@ static status stop_here(struct stop *stop, const struct cluster_node *node, stru
     }
     TRY(driver_do(stop->driver, DRIVER_STOP, node->name, err));
     if (stop->is_kept_up) {
-        terminal_say("%s was told to stop; `millrace up` will start it again: a cluster with "
-                     "[monitors] knows what is stopped on purpose\n",
+        terminal_say("%s was told to stop; `millrace up` will restart it: only in a cluster with "
+                     "[monitors] does a node stay stopped\n",
                      node->name);
         return STATUS_OK;
     }
@@ -116,8 +116,8 @@ static status stop_here(struct stop *stop, const struct cluster_node *node, stru
 
 /* ---- with monitors ---- */
 
-/* The leader knows that it is to stop; it finishes what it has in flight, and heartbeats until it
- * ends. When the last monitor is gone, nobody tells: that is silence too. */
+/* The leader has told the node to stop; the node finishes its work in flight, and sends heartbeats
+ * until it ends. When the last monitor has stopped, no view comes: that is silence too. */
 static status wait_for_silence(struct stop *stop, const struct cluster_node *target,
                                struct error *err)
 {
@@ -128,7 +128,7 @@ static status wait_for_silence(struct stop *stop, const struct cluster_node *tar
     while (clock_ms() - begin_ms < DEADLINE_MS && !atomic_load(interrupt_flag())) {
         struct arena arena = {0};
         struct cluster_view view;
-        struct error ignored; /* It may be just the leader that stops. */
+        struct error ignored; /* The leader may be the node that stops. */
         bool is_silent = false;
         if (operator_view(stop->link, VIEW_MS, &arena, &view, &ignored) != STATUS_OK) {
             is_silent = target->role == NODE_MONITOR && ++unheard == UNHEARD_VIEWS;
@@ -144,16 +144,16 @@ static status wait_for_silence(struct stop *stop, const struct cluster_node *tar
         if (is_silent) return STATUS_OK;
         (void)poll(NULL, 0, STEP_MS); /* A signal ends it earlier. */
     }
-    return error_set(err, STATUS_IO, "%s was told to stop, and still runs", name);
+    return error_set(err, STATUS_IO, "%s was told to stop, and still runs; see its log", name);
 }
 
-/* Told by a signal it says farewell, as it does when it is ordered. */
+/* On a signal the node reports its stop to the monitors, as on an order. */
 static status stop_unled(const struct cluster_node *node, const char *folder, struct error *err)
 {
     enum folder_state state;
     TRY(folder_lock_signal(folder, SIGTERM, &state, err));
     TRY(wait_for_end(node->name, folder, err));
-    terminal_say("%s has stopped; there was no leader to tell\n", node->name);
+    terminal_say("%s has stopped; the monitors have no leader\n", node->name);
     return STATUS_OK;
 }
 
@@ -175,7 +175,7 @@ static status stop_monitored(struct stop *stop, const struct cluster_node *node,
     }
     if (result != STATUS_OK) return error_prefix(err, "%s", node->name);
     TRY(wait_for_silence(stop, node, err));
-    terminal_say("%s has stopped; the monitors won't start it\n", node->name);
+    terminal_say("%s has stopped; the monitors will not restart it\n", node->name);
     say_how_to_start(stop, node);
     return STATUS_OK;
 }

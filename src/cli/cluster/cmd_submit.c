@@ -1,7 +1,7 @@
 /* cmd_submit.c - `millrace submit`: the answers of an analysis, computed by a cluster.
  *
- * All that the user sees is as with `run`: the same options, the same printing, the same audit. The
- * order at the end matters: answers first, then the audit, then the comparison.
+ * The output is that of `run`: the same options, the same printing, the same audit. The order at
+ * the end matters: answers first, then the audit, then the comparison.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ enum {
 };
 
 enum { RETRY_FOR_S = 60, RETRY_FOR_MAX_S = 30 * 24 * 3600 };
-/* How long a cluster may be silent before we are not. */
+/* FAILURE_TIMEOUT_MS: how long no gateway may answer before a message says so. */
 enum { FAILURE_TIMEOUT_MS = 2000, PROBE_MS = 1000, PROBE_STEP_MS = 100 };
 
 static const struct option_spec submit_options[SUBMIT_OPTIONS] = {
@@ -77,9 +77,9 @@ struct submit {
     struct job *job;
     struct submission submission;
     struct answer_order order;
-    struct plan shown; /* Its queries stand in the order in which they were done. */
+    struct plan shown; /* With queries in the order in which they were done. */
     struct audit audit;
-    struct verify received; /* What the cluster answered, when it is to be verified. */
+    struct verify received; /* The cluster's answer, for --verify. */
     uint64_t retry_for_ms;
     uint64_t chunk_count; /* Of all scans. */
     double started;
@@ -105,7 +105,7 @@ static status read_options(struct submit *submit, struct error *err)
     return STATUS_OK;
 }
 
-/* --- What the client tells. --- */
+/* --- Callbacks of the client. --- */
 
 static status on_rows(void *context, uint32_t query, const struct batch *batch, struct error *err)
 {
@@ -136,7 +136,7 @@ static void on_progress(void *context, const struct client_progress *progress, u
     if (is_waiting && !submit->told_slot && !submit->answer.quiet) {
         submit->told_slot = true;
         progress_clear(line);
-        terminal_say("waiting for a slot: the cluster has as many jobs as it takes at a time\n");
+        terminal_say("waiting for a slot: the cluster has reached max_jobs\n");
     }
     if (progress->phase_count == 0) {
         line->verb = "waiting";
@@ -167,19 +167,19 @@ static void say_job(const struct submit *submit)
     const struct submission *submission = &submit->submission;
     if (submit->answer.quiet) return;
     if (submission->resumed) {
-        terminal_say("job %s, going on after %llu chunks\n", submission->id,
+        terminal_say("job %s, resumed after %llu chunks\n", submission->id,
                      (unsigned long long)submission->sent_count);
     } else {
         terminal_say("job %s\n", submission->id);
     }
     if (submission->journal == NULL) {
-        terminal_say("there is no journal, so this job can't be gone on with: %s\n",
+        terminal_say("this job can't be resumed, since it has no journal: %s\n",
                      submission->journal_failure.text);
     }
 }
 
-/* Until some gateway is of use; after a while it is said that none is. The time counts. To wait for
- * a certificate that we trust is of no use. */
+/* Waits until a gateway answers, and prints a message after a while; --retry-for bounds it. A
+ * certificate that cannot be verified ends the wait at once. */
 static status look_for_gateway(struct submit *submit, struct error *err)
 {
     const struct gateways *gateways = &submit->gateways;
@@ -222,11 +222,11 @@ static status look_for_gateway(struct submit *submit, struct error *err)
     return STATUS_OK;
 }
 
-/* Only where there is a journal can the job be gone on with. */
+/* Only a job with a journal can be resumed. */
 static void advise(const struct submit *submit, struct error *err)
 {
     size_t used = strlen(err->text);
-    (void)snprintf(err->text + used, sizeof err->text - used, "; go on later with --job %s",
+    (void)snprintf(err->text + used, sizeof err->text - used, "; resume it with --job %s",
                    submit->submission.id); /* May be cut. */
 }
 
@@ -263,7 +263,7 @@ static status run_client(struct submit *submit, struct error *err)
     return result;
 }
 
-/* Somebody who looks on sees each answer as soon as it is there; a program gets them in order. */
+/* A terminal shows each answer as soon as it is complete; a pipe or file gets them in order. */
 static status open_output(struct submit *submit, const struct plan *plan, struct error *err)
 {
     struct answer *answer = &submit->answer;

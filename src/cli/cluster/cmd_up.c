@@ -22,8 +22,7 @@ static const struct command_spec up_spec = {
     .summary = SUMMARY_UP,
     .about =
         "Starts the broker (when the file says `broker = start`), gateways, workers and monitors,\n"
-        "and prints `ready` on stdout when jobs are accepted. Dead nodes are started again, by "
-        "the\n"
+        "and prints `ready` on stdout when jobs are accepted. Dead nodes are restarted, by the\n"
         "monitors if there are any. Ctrl-C or SIGTERM ends all of it cleanly; a second one at\n"
         "once. The file is described in docs/reference/cluster-file.md; its smallest form:\n\n"
         "  [cluster]\n"

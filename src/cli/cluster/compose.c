@@ -1,5 +1,5 @@
-/* compose.c - the cluster file is copied line by line, so that comments and keys that are not known
- * here survive; only lines that mean something else in a container are replaced.
+/* compose.c - the cluster file is copied line by line, so that comments and unknown keys survive;
+ * only lines that mean something else in a container are replaced.
  *
  * No `version:`: docker-compose 1.27 and later do without, and docker compose says it is obsolete.
  */
@@ -39,15 +39,15 @@ static bool is_loopback(const char *host)
            strcmp(host, "::1") == 0;
 }
 
-/* Beyond the network of the cluster nobody reaches a gateway but through a port on loopback: then
- * neither a token nor TLS is needed. */
+/* From outside the cluster's network a gateway is reached only through a port on loopback, so it
+ * needs neither a token nor TLS. */
 static bool needs_insecure(const struct cluster_config *config)
 {
     bool has_token = config->token != NULL || config->token_file != NULL;
     return !config->is_insecure && !(has_token && config->tls_certificate != NULL);
 }
 
-/* The private broker is reached by other containers, without TLS. */
+/* Other containers reach the private broker, which has no TLS. */
 static bool says_insecure(const struct cluster_config *config)
 {
     return needs_insecure(config) || (config->starts_broker && !config->is_insecure);
@@ -135,7 +135,7 @@ static bool is_one_of(struct text key, const char *const *names, uint32_t count)
     return false;
 }
 
-/* Said otherwise in a container, or meaningless there. */
+/* Has another value in a container, or none. */
 static bool is_replaced(const struct rewriting *rewriting, struct text key)
 {
     static const char *const drivers[] = {"driver",        "start_command",  "kill_command",
@@ -152,7 +152,7 @@ static bool is_replaced(const struct rewriting *rewriting, struct text key)
     return text_equal(key, TEXT_LITERAL("data_dir"));
 }
 
-/* The address of a node there; false: the line is none. */
+/* Writes the address of a node in its container; false: the line is no node's. */
 static bool put_node(const struct rewriting *rewriting, struct text key)
 {
     const struct cluster_config *config = rewriting->config;
@@ -266,7 +266,7 @@ static void put_system_heading(const struct cluster_config *config, struct buf *
         "#   docker-compose -f system.yml up -d                     start\n"
         "#   docker-compose -f system.yml ps                        look\n");
     if (config->monitor_count > 0) {
-        buf_format(out, "#   docker kill %s-%s%*sthe monitors start it again\n", config->name,
+        buf_format(out, "#   docker kill %s-%s%*sthe monitors restart it\n", config->name,
                    config->workers[0].name, pad_bytes(config), "");
     }
     buf_put_string(
@@ -343,7 +343,7 @@ static void put_node_service(const struct cluster_config *config, const char *na
     put_node_files(config, out);
 }
 
-/* The first of several with one port gets it on this host. */
+/* The first of several gateways with one port gets it on this host. */
 static bool port_is_taken(const struct cluster_config *config, uint32_t gateway)
 {
     for (uint32_t i = 0; i < gateway; i++) {
@@ -436,7 +436,8 @@ static void put_project(const char *name, struct buf *out)
 
 void compose_environment(const struct compose_host *host, struct buf *out)
 {
-    /* Clients and system are two files of one project: neither may call the other's orphans. */
+    /* Clients and system are two files of one project: otherwise docker-compose would report the
+     * containers of the other as orphans. */
     buf_put_string(out, "COMPOSE_PROJECT_NAME=");
     put_project(host->project, out);
     buf_format(out,

@@ -1,4 +1,4 @@
-/* gateways.h - the gateways that a command talks to: -g URL[,URL]. */
+/* gateways.h - the gateways that a command calls: -g URL[,URL]. */
 #ifndef CLI_CLUSTER_GATEWAYS_H
 #define CLI_CLUSTER_GATEWAYS_H
 
@@ -11,7 +11,7 @@ struct gateways {
     const char *const *urls; /* http://host:port, without a slash at the end. */
     uint32_t count;
     const char *token; /* From the environment; NULL: none. */
-    const char *ca; /* PEM file: who vouches for https gateways; NULL: those the system trusts. */
+    const char *ca; /* PEM file: the CA of https gateways; NULL: the CAs that the system trusts. */
 };
 
 #define GATEWAYS_OPTION_SPEC                                                                       \
@@ -29,14 +29,13 @@ struct gateways {
 MUST_USE status gateways_read(const char *command, const char *value, struct arena *arena,
                               struct gateways *out, struct error *err);
 
-/* --ca FILE, unless NULL; otherwise it stays what the environment says. */
+/* --ca FILE; NULL keeps the environment's. */
 void gateways_trust(struct gateways *gateways, const char *ca);
 
-/* One call; the body is JSON and the caller's to free. STATUS_UNREACHABLE: no gateway was of use.
- */
+/* One call; the body is JSON, owned by the caller. STATUS_UNREACHABLE: no gateway answered. */
 MUST_USE status gateways_call(const struct gateways *gateways, const char *method,
                               const char *target, struct buf *out_body, struct error *err);
-/* The same; the error is the bare reason, for those who list it beside the gateway. */
+/* The same; the error is the reason alone, for a list of gateways. */
 MUST_USE status gateways_try(const struct gateways *gateways, const char *method,
                              const char *target, struct buf *out_body, struct error *err);
 

@@ -121,7 +121,7 @@ void listing_nodes(const struct node_list *list, struct terminal terminal, struc
     put_problems(list, out);
 }
 
-/* Work queues, and inboxes that are not as they should be: empty, with one who reads. */
+/* Work queues, and inboxes that are not empty or lack their consumer. */
 static bool queue_is_shown(const struct queue_entry *queue)
 {
     bool is_inbox = queue->name.size > 6 && memcmp(queue->name.bytes, "inbox.", 6) == 0;
@@ -173,7 +173,7 @@ static struct text phase_text(const struct job_view *view, struct arena *arena)
     return copy_text(&text, arena);
 }
 
-/* Chunks that all who need them have applied, of those that were sent. */
+/* Chunks that all workers have applied, of those that were sent. */
 static struct text chunks_text(const struct job_view *view, struct arena *arena)
 {
     struct buf text = {0};
@@ -283,7 +283,7 @@ void listing_view(const struct job_view *view, struct terminal terminal, struct 
     if (view->query_count > 0) put_queries(view, terminal, arena, out);
 }
 
-/* ---- what happened ---- */
+/* ---- timeline ---- */
 
 static void put_event_detail(const struct timeline_event *event, struct buf *text)
 {

@@ -1,5 +1,6 @@
-/* submission.c - a journal is of one question: going on with another one under the same id would
- * mix the chunks of two. So all that shapes the question is compared, and what differs is named.
+/* submission.c - a journal belongs to one question: resuming another one under the same id would
+ * mix the chunks of two. So all options that affect the chunks are compared, and an error names the
+ * first that differs.
  */
 #include "cli/cluster/submission.h"
 
@@ -26,7 +27,7 @@ static status random_hex(const char *prefix, size_t byte_count, struct arena *ar
     size_t used = strlen(prefix);
     memcpy(text, prefix, used);
     if (getrandom(bytes, byte_count, 0) != (ssize_t)byte_count) {
-        return error_set(err, STATUS_IO, "no random bytes from the system: %s", strerror(errno));
+        return error_set(err, STATUS_IO, "cannot get random bytes: %s", strerror(errno));
     }
     for (size_t i = 0; i < byte_count; i++, used += 2) {
         (void)snprintf(text + used, 3, "%02x", bytes[i]); /* Fits. */
@@ -98,7 +99,7 @@ static status make_header(const struct submission_options *options, struct arena
     return list_files(options->job, arena, out, err);
 }
 
-/* --- Going on. --- */
+/* --- Resuming. --- */
 
 static bool queries_agree(const struct client_journal_header *a,
                           const struct client_journal_header *b)
@@ -194,7 +195,7 @@ static status resume(struct submission *submission, const char *folder,
     return STATUS_OK;
 }
 
-/* --- The calls of the header. --- */
+/* --- Interface. --- */
 
 static status check_id(const char *id, struct error *err)
 {
@@ -221,7 +222,7 @@ status submission_begin(struct submission *submission, const struct submission_o
     header.job = text_of(submission->id);
     header.owner_key = text_of(submission->owner_key);
 
-    /* A client without a journal works as well; it only can't go on after it was killed. */
+    /* A client without a journal works as well; it only can't resume after a crash. */
     struct error *failure = &submission->journal_failure;
     if (client_journal_folder(arena, &folder, failure) != STATUS_OK) return STATUS_OK;
     const char *path = file_path(folder, header.job, arena);
@@ -237,9 +238,9 @@ status submission_begin(struct submission *submission, const struct submission_o
 
 bool submission_end(struct submission *submission, struct submission_outcome outcome)
 {
-    /* An earlier incarnation has left its journal because it had begun. */
+    /* An earlier incarnation keeps its journal only if a gateway had accepted the job. */
     bool has_begun = outcome.was_taken || submission->resumed;
-    /* It was asked in another way than before: the right command can still go on. */
+    /* The options differ from the journal's: the right command can still resume. */
     bool was_refused = outcome.result == STATUS_USAGE && submission->resumed && !outcome.was_taken;
     bool may_go_on = submission->journal != NULL &&
                      ((outcome.result == STATUS_UNREACHABLE && has_begun) || was_refused);
@@ -263,7 +264,7 @@ status submission_forget(const char *id, struct arena *arena, bool *out_removed,
     if (path == NULL) return error_memory(err);
     if (!file_exists(path)) return STATUS_OK;
     status result = client_journal_open(folder, text_of(id), arena, &record, &journal, err);
-    if (result == STATUS_USAGE) return STATUS_OK; /* Somebody has it, or had it just now. */
+    if (result == STATUS_USAGE) return STATUS_OK; /* Another client uses it, or has just ended. */
     TRY(result);
     client_journal_remove(journal);
     *out_removed = true;

@@ -1,11 +1,11 @@
-/* submission.h - who a job is: its id and owner key, new or from the journal of an earlier
- * incarnation.
+/* submission.h - the identity of a job: its id and owner key, new or from the client journal of an
+ * earlier incarnation.
  *
  *     submission_begin -> (the job runs) -> submission_end
  *
- * The journal is there before the first request, so that a client that is killed at any moment can
- * go on. It is removed when the job has ended, well or not, or was never begun, and kept when it
- * may still be wanted.
+ * The journal exists before the first request, so that a client that is killed at any moment can
+ * resume. It is removed when the job has ended, whatever its result, or was never accepted, and
+ * kept when the job can be resumed.
  *
  * Memory: all lives in the given arena. Threads: one owner.
  */
@@ -35,20 +35,20 @@ struct submission {
     uint64_t sent_count;
 };
 
-/* STATUS_USAGE: the journal of that id is of another question, or somebody works with it. */
+/* STATUS_USAGE: the journal of that id belongs to another question, or another client uses it. */
 MUST_USE status submission_begin(struct submission *submission,
                                  const struct submission_options *options, struct arena *arena,
                                  struct error *err);
-/* What came of the job. */
+/* How the job ended. */
 struct submission_outcome {
     status result;
     bool was_taken; /* By some gateway, in this incarnation. */
 };
-/* Whether it can be gone on with later. Accepts a zeroed one. */
+/* Whether it can be resumed later. Accepts a zeroed one. */
 bool submission_end(struct submission *submission, struct submission_outcome outcome);
 
-/* Removes the journal of a job that is wanted no more; false: there is none, or a client that still
- * runs has it, and will remove it. */
+/* Removes the journal of a cancelled job; false: there is none, or a client that still runs uses it
+ * and will remove it. */
 MUST_USE status submission_forget(const char *id, struct arena *arena, bool *out_removed,
                                   struct error *err);
 

@@ -1,9 +1,9 @@
-/* verify.h - whether two runs gave the same: every row of every query, and the audit.
+/* verify.h - compares the answers of two runs: every row of every query, and the audit.
  *
  *     verify_open -> verify_rows* -> verify_compare -> verify_close
  *
- * Of the rows only sums over their bytes as CSV are kept, so that answers of any length can be
- * compared. How the rows were cut into batches does not matter.
+ * It keeps only hashes of the rows as CSV, so that answers of any length can be compared. The cut
+ * into batches does not matter.
  *
  * Threads: one owner.
  */

@@ -451,6 +451,6 @@ void client_journal_close(struct client_journal *journal)
 void client_journal_remove(struct client_journal *journal)
 {
     if (journal == NULL) return;
-    locked_file_remove(journal->path); /* One that stays can still be gone on with. */
+    locked_file_remove(journal->path); /* A job whose journal stays can still be resumed. */
     client_journal_free(journal);
 }
