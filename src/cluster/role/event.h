@@ -1,19 +1,23 @@
-/* event.h - what happens to a role, and what it wants done.
+/* event.h - events that a role is given, and effects that it returns.
  *
  * A role is a function: step(state, event) -> effects. It reads no clock, opens nothing, starts
- * nothing: the time is in the event, chance comes from a seed given at creation, and what is to be
- * done is said in effects, in order. worker_node.c and its like in node/ carry them out in the real
- * world, sim/ in a simulated one; both hand back what came of it as events.
+ * nothing. The time is in the event, randomness comes from a seed given at creation, and the role
+ * returns its actions as effects, in order. The drivers in node/ carry them out in the real world,
+ * those in sim/ in a simulated one; both return the outcomes as events. So the simulator tests the
+ * code that runs in a cluster, as raft's cowsql and TigerBeetle do with theirs.
  *
  * An effect that is not carried out because the process died is as if the role had died before it:
  * so order matters. A message is logged before it is acknowledged, a chunk's outputs are confirmed
  * before the chunk is acknowledged.
  *
- * Whoever drives a worker notes what is in flight (message_item) while a delivery or record is
- * stepped and while a task is mapped, so that after a crash it is known what may have caused it.
+ * The driver of a worker records an intent (message_item) while it steps a delivery or record and
+ * while it maps a task: after a crash, the intents that are left name the possible causes.
  *
- * Memory: bytes in events and effects are owned by whoever holds the struct; taking them over is
- * moving the buf and leaving an empty one.
+ * Events, client events and effects are tagged unions: a kind, and one member that is valid with
+ * it. The comment of a kind names its member; a kind without one has nothing to say but itself.
+ *
+ * Memory: the holder of an event or effect owns its bytes; a receiver that keeps them moves the buf
+ * out and leaves an empty one.
  */
 #ifndef CLUSTER_ROLE_EVENT_H
 #define CLUSTER_ROLE_EVENT_H
@@ -164,7 +168,7 @@ enum say_level { SAY_ERROR, SAY_WARN, SAY_INFO, SAY_DEBUG };
 
 struct client_progress {
     uint64_t sent_chunks;    /* Of all scans, each counted once. */
-    uint64_t applied_chunks; /* By all who need them. */
+    uint64_t applied_chunks; /* By all workers that need them. */
     uint64_t resent_chunks;
     uint32_t phase; /* 1.. */
     uint32_t phase_count;
@@ -174,7 +178,7 @@ struct client_progress {
 struct effect_send {
     char to[ROLE_NAME_SIZE]; /* Whose inbox; empty: work queue `work`. */
     uint32_t work;
-    uint64_t token; /* Not 0: BUS_CONFIRMED or BUS_RETURNED is wanted. */
+    uint64_t token; /* Not 0: BUS_CONFIRMED or BUS_RETURNED is to follow. */
     struct buf bytes;
 };
 
@@ -252,7 +256,7 @@ struct effects {
 };
 
 /* A zeroed list is empty. The effect returned is zeroed but for its kind and valid until the next
- * one is added; never NULL: when memory is out it is `unseen`, which is carried out by nobody. */
+ * one is added; never NULL: when memory is out it is `unseen`, which is never carried out. */
 struct effect *effects_add(struct effects *effects, enum effect_kind kind);
 /* A line for the log; the format is key=value words. */
 void effects_say(struct effects *effects, enum say_level level, const char *format, ...)

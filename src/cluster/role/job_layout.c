@@ -1,8 +1,9 @@
-/* job_layout.c - planning from a manifest, and the rules of who owns what.
+/* job_layout.c - planning from a manifest, and which worker owns which shard.
  *
  * Shards are dealt out to the workers that fold, beginning with another one for every fold, so that
- * folds with one shard don't all end up in one place. These rules are part of what a manifest
- * means: they use nothing else.
+ * folds with one shard don't all end up on one worker. The rules use the manifest and nothing else:
+ * every node computes the same owners without asking another one. The price is that a worker that
+ * is lost for good keeps its shards, until it is back or the job is submitted again.
  */
 #include "cluster/role/job_layout.h"
 
@@ -90,7 +91,7 @@ static status plan_manifest(struct manifest *manifest, struct arena *arena, stru
     return compile_queries(&input, arena, out_plan, err);
 }
 
-/* Every word of EXPLAIN: plans that differ anywhere that matters differ there. */
+/* The hash of EXPLAIN: plans that differ in a way that matters differ in its words. */
 static status fingerprint(const struct plan *plan, uint64_t *out_hash, struct error *err)
 {
     struct buf text = {0};
@@ -116,7 +117,7 @@ status job_layout_fingerprint(struct manifest *manifest, struct error *err)
     return result;
 }
 
-/* ---- who needs what ---- */
+/* ---- needs ---- */
 
 static void need_scalars(const struct expr *expr, void *context)
 {
@@ -142,7 +143,7 @@ static void rest_also(bool *own, const bool *other, uint32_t scan_count)
     }
 }
 
-/* Folds stand behind those they depend on. */
+/* One pass is enough: a plan lists folds behind those that they depend on. */
 static status find_rests(struct job_layout *layout, struct error *err)
 {
     const struct plan *plan = layout->plan;
@@ -197,7 +198,7 @@ static status find_needs(struct job_layout *layout, struct error *err)
 
 enum { SHARDS_MAX = 1024 };
 
-/* What a decoder can't know: numbers that would make no sense of the rules below. */
+/* A decoder checks the form; this checks the numbers that the rules below divide by. */
 static status check_manifest(const struct manifest *manifest, struct error *err)
 {
     bool valid = manifest->chunk_bytes > 0 && manifest->field_limit > 0 &&
@@ -293,12 +294,7 @@ void job_layout_release(struct job_layout *layout)
     memory_free(NULL, layout, sizeof *layout);
 }
 
-/* ---- who owns what ---- */
-
-uint32_t job_layout_shard_count(const struct job_layout *layout, uint32_t fold)
-{
-    return layout->shard_counts[fold];
-}
+/* ---- ownership ---- */
 
 uint32_t job_layout_owner(const struct job_layout *layout, uint32_t fold, uint32_t shard)
 {

@@ -1,7 +1,7 @@
-/* job_layout.h - a job as every node sees it: manifest, plan, and who owns what.
+/* job_layout.h - a job as every node sees it: manifest, plan, and the owner of each shard.
  *
  * Made from the bytes of a manifest, by planning its SQL; read-only afterwards. Two nodes with
- * equal bytes have equal shapes, or one of them refuses (another build, another plan).
+ * equal bytes have equal layouts, or one of them refuses (another build, another plan).
  *
  * Memory: owned, counted: job_layout_keep and job_layout_release; the last release frees it.
  * Threads: reading and counting from any.
@@ -24,12 +24,13 @@
 extern const char *const job_layout_build;
 
 /* The same, and which model of sentiment() it uses unless that is the program's own (NULL, or a
- * copy of it): all that a manifest's bytes don't tell. It may lie in `out`. */
+ * copy of it): an answer depends on these two and on the bytes of the manifest, and on no third.
+ * It may lie in `out`. */
 struct sentiment_model;
 enum { JOB_LAYOUT_BUILD_SIZE = 128 };
 struct text job_layout_build_with(const struct sentiment_model *sentiment,
                                   char out[JOB_LAYOUT_BUILD_SIZE]);
-/* The same with the model even if it is the own: for clients that mean a certain one. */
+/* The same, naming the program's own model too: for clients that require a certain one. */
 struct text job_layout_build_naming(const struct sentiment_model *sentiment,
                                     char out[JOB_LAYOUT_BUILD_SIZE]);
 
@@ -62,10 +63,9 @@ MUST_USE status job_layout_create(struct text bytes, const struct sentiment_mode
 struct job_layout *job_layout_keep(struct job_layout *layout);
 void job_layout_release(struct job_layout *layout);
 
-/* How many shards a fold has, and the number of the worker that owns one. */
-uint32_t job_layout_shard_count(const struct job_layout *layout, uint32_t fold);
+/* The number of the worker that owns a shard. */
 uint32_t job_layout_owner(const struct job_layout *layout, uint32_t fold, uint32_t shard);
-/* The worker who adds up what was counted while a scan was mapped. */
+/* The worker that adds up the counters of a scan, which its mappers report. */
 uint32_t job_layout_counter_owner(const struct job_layout *layout, uint32_t scan);
 /* Whether a stream has messages for a worker. */
 bool job_layout_feeds(const struct job_layout *layout, enum stream_source kind, uint32_t source,

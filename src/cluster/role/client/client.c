@@ -1,8 +1,8 @@
-/* client.c - the job as its client sees it: asked for, watched until it is done, deleted.
+/* client.c - the job as its client sees it: submitted, followed until it is done, deleted.
  *
- * The view that a gateway gives of the job drives everything. One request for it is always on its
- * way, which also tells the workers that somebody still waits. A job that nobody knows is simply
- * asked for again: what was sent counts as sent, and what the workers lack they ask for.
+ * The view that a gateway gives of the job drives everything. One request for it is always in
+ * flight, which also renews the lease of the job. A job that no worker knows is submitted again:
+ * the chunks count as sent, and the workers request those that they lack.
  */
 #include "cluster/role/client/client.h"
 
@@ -147,7 +147,7 @@ static void job_replied(struct client *client, const struct api_reply *reply,
     } else if (reply->status / 100 == 2) {
         job_accepted(client);
     } else if (reply->status == 429) {
-        /* All slots are taken. The cluster lives: that can be waited for without end. */
+        /* All slots are taken. That is no failure: the back-off starts anew, and never ends it. */
         client->job_state = JOB_WAITING;
         client->has_state = true;
         uint32_t wait_ms = reply->retry_after_ms;
@@ -160,7 +160,7 @@ static void job_replied(struct client *client, const struct api_reply *reply,
     }
 }
 
-/* ---- watching ---- */
+/* ---- views ---- */
 
 static void view_ask(struct client *client, struct effects *effects)
 {

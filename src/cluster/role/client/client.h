@@ -1,7 +1,7 @@
-/* client.h - what a client decides: which chunk to send where and when, until the answer is here.
+/* client.h - the role of a client: which chunk to send where and when, until the answer is here.
  *
- * The client's files are the only truth: it sends their chunks, numbered, through any gateway, and
- * again when they are wanted. It ends with all answers, or with an error.
+ * The client's files are the only copy of the input that must survive: it sends their chunks,
+ * numbered, through any gateway, and again on request. It ends with all answers, or with an error.
  *
  *     client_create -> CLIENT_STARTED -> client_step* until EFFECT_DONE -> client_destroy
  *
@@ -33,7 +33,7 @@ struct client_config {
     uint32_t request_timeout_ms; /* A request not answered by then (and its wait) has failed. */
     uint32_t retry_first_ms;     /* Back-off after failures: first, */
     uint32_t retry_max_ms;       /* and longest wait; with jitter. */
-    uint64_t retry_for_ms;       /* Give up when no gateway has been of use for so long. */
+    uint64_t retry_for_ms;       /* Give up when no gateway has answered for so long. */
     const struct client_sent_chunk *sent; /* Ordered by scan and number. */
     uint64_t sent_count;
     uint64_t seed;

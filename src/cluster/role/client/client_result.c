@@ -1,8 +1,8 @@
 /* client_result.c - answers, page by page and query by query, then the workers' audit.
  *
- * A batch has the same number and bytes whenever and wherever it is asked for, so a download goes
- * on at the first number that is missing, at any gateway, also after the whole job had to be done
- * again. Nothing is asked for before a view says that it is there.
+ * A batch has the same number and bytes whenever and wherever it is asked for, so a download
+ * resumes at the first missing number, at any gateway, also after the whole job had to be done
+ * again. No page is requested before a view says that it is ready.
  */
 #include "cluster/role/client/client_state.h"
 

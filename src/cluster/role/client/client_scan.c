@@ -2,8 +2,8 @@
  *
  * A chunk is in a slot from when it is read until it is taken. There are a few more slots than
  * requests may be in flight, so that reading overlaps sending. Only chunks that can go now get a
- * slot, those wanted again first; a chunk that can't go any more (its phase has closed, the window
- * has moved back) gives its slot up to one that can, else neither would ever go.
+ * slot, those requested again first; a chunk that can't go any more (its phase has closed, the
+ * window has moved back) gives its slot up to one that can, else neither would ever go.
  *
  * Of each scan only one chunk at a time is read for the first time: so none is asked for beyond the
  * last one, whose number only its reading tells.
@@ -14,14 +14,19 @@
 
 #include "engine/base/assert.h"
 
-enum { FIRST_NOTES = 64, END_WAIT_FIRST_MS = 2000, END_WAIT_MAX_MS = 30000, REREQUESTS_FIRST = 16 };
+enum {
+    FIRST_CHUNKS = 64,
+    END_WAIT_FIRST_MS = 2000,
+    END_WAIT_MAX_MS = 30000,
+    REREQUESTS_FIRST = 16
+};
 enum { REFUSED_WAIT_MS = 1000 };
 
 /* What was sent again is not sent once more for so long: several workers miss the same chunk, and
  * each asks for itself. One that got lost on its way is asked for again later. */
 enum { QUARTER_MS = 250, RESENT_QUIET_QUARTERS = 8 };
 
-/* ---- what is known of a chunk ---- */
+/* ---- records of chunks ---- */
 
 static struct text scan_table(const struct client *client, uint32_t scan)
 {
@@ -29,16 +34,16 @@ static struct text scan_table(const struct client *client, uint32_t scan)
     return plan->tables[plan->scans[scan].table].name;
 }
 
-/* Room for one more note. */
-static bool notes_grow(struct client_scan *scan)
+/* Room for one more. */
+static bool chunks_grow(struct client_scan *scan)
 {
-    if (scan->read_count < scan->note_capacity) return true;
-    uint64_t capacity = scan->note_capacity == 0 ? FIRST_NOTES : scan->note_capacity * 2;
-    struct chunk_note *notes = memory_resize(NULL, scan->notes, sizeof *notes * scan->note_capacity,
-                                             sizeof *notes * capacity);
-    if (notes == NULL) return false;
-    scan->notes = notes;
-    scan->note_capacity = capacity;
+    if (scan->read_count < scan->chunk_capacity) return true;
+    uint64_t capacity = scan->chunk_capacity == 0 ? FIRST_CHUNKS : scan->chunk_capacity * 2;
+    struct chunk_record *chunks = memory_resize(
+        NULL, scan->chunks, sizeof *chunks * scan->chunk_capacity, sizeof *chunks * capacity);
+    if (chunks == NULL) return false;
+    scan->chunks = chunks;
+    scan->chunk_capacity = capacity;
     return true;
 }
 
@@ -46,7 +51,7 @@ void client_scans_done(struct client *client)
 {
     for (uint32_t i = 0; client->scans != NULL && i < client->config.plan->scan_count; i++) {
         struct client_scan *scan = &client->scans[i];
-        memory_free(NULL, scan->notes, sizeof *scan->notes * scan->note_capacity);
+        memory_free(NULL, scan->chunks, sizeof *scan->chunks * scan->chunk_capacity);
     }
     for (uint32_t i = 0; client->slots != NULL && i < client->slot_count; i++) {
         buf_done(&client->slots[i].body);
@@ -80,24 +85,26 @@ static bool may_send(const struct client_scan *scan, uint64_t number)
 
 static void chunk_rerequest(struct client_scan *scan, uint64_t number)
 {
-    struct chunk_note *note = &scan->notes[number];
-    ASSERT((note->flags & (CHUNK_HELD | CHUNK_REREQUESTED)) == 0);
-    note->flags |= CHUNK_REREQUESTED;
-    if (scan->wanted_count++ == 0 || number < scan->wanted_from) scan->wanted_from = number;
+    struct chunk_record *record = &scan->chunks[number];
+    ASSERT((record->flags & (CHUNK_HELD | CHUNK_REREQUESTED)) == 0);
+    record->flags |= CHUNK_REREQUESTED;
+    if (scan->rerequested_count++ == 0 || number < scan->rerequested_from)
+        scan->rerequested_from = number;
 }
 
 static void chunk_forget_rerequest(struct client_scan *scan, uint64_t number)
 {
-    scan->notes[number].flags &= ~(uint32_t)CHUNK_REREQUESTED;
-    scan->wanted_count--;
+    scan->chunks[number].flags &= ~(uint32_t)CHUNK_REREQUESTED;
+    scan->rerequested_count--;
 }
 
 static void chunk_accept(struct client_scan *scan, uint64_t number)
 {
-    ASSERT((scan->notes[number].flags & CHUNK_ACCEPTED) == 0);
-    scan->notes[number].flags |= CHUNK_ACCEPTED;
+    ASSERT((scan->chunks[number].flags & CHUNK_ACCEPTED) == 0);
+    scan->chunks[number].flags |= CHUNK_ACCEPTED;
     scan->accepted_count++;
-    while (scan->sent < scan->read_count && (scan->notes[scan->sent].flags & CHUNK_ACCEPTED) != 0) {
+    while (scan->sent < scan->read_count &&
+           (scan->chunks[scan->sent].flags & CHUNK_ACCEPTED) != 0) {
         scan->sent++;
     }
 }
@@ -109,7 +116,7 @@ static void slot_empty(struct client *client, struct chunk_slot *slot)
 {
     struct client_scan *scan = &client->scans[slot->scan];
     if (slot->number < scan->read_count) {
-        scan->notes[slot->number].flags &= ~(uint32_t)CHUNK_HELD;
+        scan->chunks[slot->number].flags &= ~(uint32_t)CHUNK_HELD;
     } else {
         scan->is_reading_on = false;
     }
@@ -159,7 +166,8 @@ struct chunk_choice {
     uint64_t number;
 };
 
-/* What is missing holds others up; then in the order of numbers, so that no scan starves. */
+/* Re-requests first: a fold waits for them. Then in the order of numbers, so that no scan
+ * starves. */
 static bool goes_before(bool is_again, uint64_t number, const struct chunk_choice *other)
 {
     if (!other->is_one) return true;
@@ -171,11 +179,11 @@ static void choose_rerequested(struct client *client, struct chunk_choice *choic
 {
     for (uint32_t i = 0; i < client->config.plan->scan_count; i++) {
         struct client_scan *scan = &client->scans[i];
-        if (scan->wanted_count == 0) continue;
-        while ((scan->notes[scan->wanted_from].flags & CHUNK_REREQUESTED) == 0) {
-            scan->wanted_from++;
+        if (scan->rerequested_count == 0) continue;
+        while ((scan->chunks[scan->rerequested_from].flags & CHUNK_REREQUESTED) == 0) {
+            scan->rerequested_from++;
         }
-        uint64_t number = scan->wanted_from;
+        uint64_t number = scan->rerequested_from;
         if (!may_send(scan, number) || !goes_before(true, number, choice)) continue;
         *choice = (struct chunk_choice){true, true, i, number};
     }
@@ -187,14 +195,14 @@ static void choose_fresh(struct client *client, struct chunk_choice *choice)
     for (uint32_t i = 0; i < client->config.plan->scan_count; i++) {
         struct client_scan *scan = &client->scans[i];
         while (scan->fresh_from < scan->read_count &&
-               (scan->notes[scan->fresh_from].flags & gone) != 0) {
+               (scan->chunks[scan->fresh_from].flags & gone) != 0) {
             scan->fresh_from++;
         }
         uint64_t number = scan->fresh_from;
         bool is_new = number == scan->read_count;
         if (is_new && (scan->is_counted || scan->is_reading_on)) continue;
         if (!goes_before(false, number, choice)) continue;
-        /* What was sent in an earlier incarnation is only looked at, which needs nobody's leave. */
+        /* A chunk that an earlier incarnation sent is read only to compare its checksum. */
         if (!may_send(scan, number) &&
             (!is_new || client_journal_find(client, i, number) == NULL)) {
             continue;
@@ -214,7 +222,7 @@ static void slots_fill(struct client *client, struct effects *effects)
         struct client_scan *scan = &client->scans[choice.scan];
         if (choice.is_again) chunk_forget_rerequest(scan, choice.number);
         if (choice.number < scan->read_count) {
-            scan->notes[choice.number].flags |= CHUNK_HELD;
+            scan->chunks[choice.number].flags |= CHUNK_HELD;
         } else {
             scan->is_reading_on = true;
         }
@@ -230,14 +238,14 @@ static void slots_fill(struct client *client, struct effects *effects)
     }
 }
 
-/* Notes what the first reading tells; false: memory is out. */
+/* Records what the first reading tells; false: memory is out. */
 static bool chunk_note_first(struct client_scan *scan, const struct client_chunk *chunk)
 {
     ASSERT(scan->is_reading_on);
     if (!chunk->is_none) {
-        if (!notes_grow(scan)) return false;
-        scan->notes[scan->read_count++] =
-            (struct chunk_note){.checksum = chunk->checksum, .flags = CHUNK_HELD};
+        if (!chunks_grow(scan)) return false;
+        scan->chunks[scan->read_count++] =
+            (struct chunk_record){.checksum = chunk->checksum, .flags = CHUNK_HELD};
         scan->sum += batch_hash(chunk->number, chunk->checksum);
         scan->is_reading_on = false;
     }
@@ -272,7 +280,7 @@ static void chunk_arrived(struct client *client, struct chunk_slot *slot,
         slot_empty(client, slot);
         return;
     }
-    if (chunk->checksum != scan->notes[slot->number].checksum) {
+    if (chunk->checksum != scan->chunks[slot->number].checksum) {
         leave_changed(client, chunk, "read first");
         return;
     }
@@ -316,7 +324,7 @@ static void slot_send(struct client *client, struct chunk_slot *slot, struct eff
     effect->request.api.scan = slot->scan;
     effect->request.api.number = slot->number;
     effect->request.api.has_checksum = true;
-    effect->request.api.checksum = client->scans[slot->scan].notes[slot->number].checksum;
+    effect->request.api.checksum = client->scans[slot->scan].chunks[slot->number].checksum;
     effect->request.body = slot->body;
     slot->body = (struct buf){0};
     slot->state = SLOT_FLYING;
@@ -350,14 +358,14 @@ static void chunk_taken(struct client *client, struct chunk_slot *slot, struct e
     client_pause_end(client, PAUSE_CHUNKS);
     if (slot->is_again) {
         client->resent_count++;
-        scan->notes[slot->number].resent_quarter = (uint32_t)(client->now_ms / QUARTER_MS) + 1;
+        scan->chunks[slot->number].resent_quarter = (uint32_t)(client->now_ms / QUARTER_MS) + 1;
         return;
     }
     chunk_accept(scan, slot->number);
     struct effect *effect = effects_add(effects, EFFECT_JOURNAL);
     buf_put_u64(&effect->journal, slot->scan);
     buf_put_u64(&effect->journal, slot->number);
-    buf_put_u64(&effect->journal, scan->notes[slot->number].checksum);
+    buf_put_u64(&effect->journal, scan->chunks[slot->number].checksum);
     if (effect->journal.failed) effects->failed = true;
 }
 
@@ -495,10 +503,10 @@ static bool rerequest_is_known(struct client *client, const struct view_rereques
     return false;
 }
 
-static bool was_just_resent(const struct client *client, const struct chunk_note *note)
+static bool was_just_resent(const struct client *client, const struct chunk_record *record)
 {
     uint32_t now = (uint32_t)(client->now_ms / QUARTER_MS) + 1;
-    return note->resent_quarter != 0 && now - note->resent_quarter < RESENT_QUIET_QUARTERS;
+    return record->resent_quarter != 0 && now - record->resent_quarter < RESENT_QUIET_QUARTERS;
 }
 
 static void view_rerequest(struct client *client, const struct view_rerequest *rerequest)
@@ -511,8 +519,8 @@ static void view_rerequest(struct client *client, const struct view_rerequest *r
         uint64_t number = asked->numbers[i];
         /* What was not accepted yet, or is on its way, comes anyway. */
         if (number >= scan->read_count) continue;
-        const struct chunk_note *note = &scan->notes[number];
-        if (note->flags == CHUNK_ACCEPTED && !was_just_resent(client, note)) {
+        const struct chunk_record *record = &scan->chunks[number];
+        if (record->flags == CHUNK_ACCEPTED && !was_just_resent(client, record)) {
             chunk_rerequest(scan, number);
         }
     }
@@ -546,8 +554,8 @@ void client_scans_forget(struct client *client)
         scan->applied = 0;
         scan->end_is_told = false;
         scan->end_wait_ms = 0;
-        for (uint64_t number = scan->wanted_from; scan->wanted_count > 0; number++) {
-            if ((scan->notes[number].flags & CHUNK_REREQUESTED) != 0)
+        for (uint64_t number = scan->rerequested_from; scan->rerequested_count > 0; number++) {
+            if ((scan->chunks[number].flags & CHUNK_REREQUESTED) != 0)
                 chunk_forget_rerequest(scan, number);
         }
     }

@@ -3,9 +3,9 @@
  * Every event changes some of this; then client_step looks at all of it and does whatever can be
  * done now. So it does not matter what a request was held up by, nor in which order things happen.
  *
- *     client.c          the job: asked for, watched, left
+ *     client.c          the job: submitted, followed, left
  *     client_request.c  requests in flight, gateways, back-off
- *     client_scan.c     chunks, ends of scans, what is wanted again
+ *     client_scan.c     chunks, ends of scans, re-requests
  *     client_result.c   answers and audit
  */
 #ifndef CLUSTER_ROLE_CLIENT_CLIENT_STATE_H
@@ -51,7 +51,7 @@ struct chunk_slot {
     enum slot_state state;
     uint32_t scan;
     uint64_t number;
-    bool is_again; /* Was accepted before, and is wanted again. */
+    bool is_again; /* Was accepted before, and is requested again. */
     struct buf body;
 };
 
@@ -61,7 +61,8 @@ enum chunk_flag {
     CHUNK_REREQUESTED = 4 /* To be sent again; only if accepted, and not held. */
 };
 
-struct chunk_note {
+/* What the client knows of a chunk. */
+struct chunk_record {
     uint64_t checksum; /* Of its body, when it was read first. */
     uint32_t flags;
     uint32_t resent_quarter; /* When it was last sent again, in quarters of a second; 0: never. */
@@ -76,17 +77,17 @@ struct client_scan {
     uint64_t limit;
     uint64_t applied;
 
-    struct chunk_note *notes; /* Of chunks that have been read, */
-    uint64_t read_count;      /* which are those below this. */
-    uint64_t note_capacity;
+    struct chunk_record *chunks; /* Of chunks that have been read, */
+    uint64_t read_count;         /* which are those below this. */
+    uint64_t chunk_capacity;
     bool is_reading_on; /* Chunk read_count is in a slot. */
     bool is_counted;    /* There are read_count chunks, and no more. */
     uint64_t sum;       /* Of their producer hashes. */
     uint64_t accepted_count;
-    uint64_t sent;        /* Chunks below are accepted. */
-    uint64_t fresh_from;  /* No chunk below waits to be sent for the first time. */
-    uint64_t wanted_from; /* No chunk below is wanted. */
-    uint64_t wanted_count;
+    uint64_t sent;             /* Chunks below are accepted. */
+    uint64_t fresh_from;       /* No chunk below waits to be sent for the first time. */
+    uint64_t rerequested_from; /* No chunk below is requested again. */
+    uint64_t rerequested_count;
 
     bool end_is_flying;
     bool end_is_told; /* A gateway has taken it. */
@@ -122,7 +123,7 @@ struct client {
     uint64_t last_id;
     uint32_t gateway; /* Where requests go until one fails there. */
     struct client_pause pauses[PAUSES];
-    bool is_failing; /* No gateway has been of use */
+    bool is_failing; /* No gateway has answered */
     uint64_t failing_since_ms;
     struct error last_error;
 
@@ -170,7 +171,8 @@ void client_ask_again(struct client *client, struct effects *effects);
 /* NULL: none of that kind is in flight. */
 const struct client_call *client_call_find(const struct client *client, enum api_kind kind);
 void client_call_forget(struct client *client, enum api_kind kind);
-/* Adds EFFECT_REQUEST to the current gateway; fill in what is special before the next effect. */
+/* Adds EFFECT_REQUEST to the current gateway; fill in what the kind needs before the next effect.
+ */
 struct effect *client_call_make(struct client *client, enum api_kind kind, uint32_t index,
                                 struct effects *effects);
 /* Takes the call out of those in flight; false: it is not (any more) among them. */

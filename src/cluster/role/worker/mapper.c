@@ -1,7 +1,8 @@
 /* mapper.c - runs the maps of one chunk and sorts what they make by destination.
  *
  * Preparing a scan (compiling patterns, making tables) costs more than mapping a small chunk, so a
- * mapper keeps what it prepared: one entry per job and scan, a few at most.
+ * mapper keeps what it prepared: one entry per job and scan. Of PREPARED_MAX entries the one that
+ * was not used for longest gives way (LRU).
  */
 #include "cluster/role/worker/mapper.h"
 
@@ -21,7 +22,7 @@ struct prepared {
     struct pipeline_counts *counted; /* By pipeline of the scan: told already. */
     struct counters counters;        /* Of one chunk. */
     struct arena arena;
-    uint64_t used; /* When it was last of use. */
+    uint64_t used; /* When it was last used, by the mapper's clock. */
 };
 
 struct mapper {
@@ -55,7 +56,7 @@ void map_task_destroy(struct map_task *task)
     memory_free(NULL, task, sizeof *task);
 }
 
-/* ---- what is kept ---- */
+/* ---- prepared scans ---- */
 
 static void prepared_done(struct prepared *prepared)
 {
@@ -177,7 +178,7 @@ static status flush_pipeline(struct prepared *prepared, const struct map_task *t
     return STATUS_OK;
 }
 
-/* A table that is scanned twice is booked once. */
+/* The rows of a table that is scanned twice are counted once. */
 static bool is_first_scan(const struct plan *plan, const struct scan *scan)
 {
     for (uint32_t i = 0; i < scan->id; i++) {

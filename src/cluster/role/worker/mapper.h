@@ -1,13 +1,15 @@
 /* mapper.h - a chunk through the maps of its scan: one message for each worker comes out.
  *
+ * A map is a stateless pipeline over one batch.
+ *
  *     mapper_create -> mapper_run* (mapper_sweep between) -> mapper_destroy
  *
- * What a chunk gives depends on the chunk, the shape and the copies of finished folds only: whoever
- * maps it, and however often, makes the same bytes.
+ * The outputs depend on the chunk, the layout and the copies of finished folds only: any worker,
+ * however often it maps the chunk, makes the same bytes. So a chunk may be mapped twice.
  *
  * Memory: a task owns what it holds; map_task_destroy. A mapper keeps what it prepared for the jobs
- * it has worked for, until they end. Threads: one mapper per thread; a task belongs to whoever has
- * it in flight.
+ * it has worked for, until they end. Threads: one mapper per thread; a task belongs to one
+ * thread at a time.
  */
 #ifndef CLUSTER_ROLE_WORKER_MAPPER_H
 #define CLUSTER_ROLE_WORKER_MAPPER_H
@@ -26,7 +28,7 @@ struct map_job {
     struct job_layout *layout;
     struct budget budget; /* Of the whole job on this worker. */
     struct finished finished;
-    struct text worker; /* The sender's name in what is made. */
+    struct text worker; /* The sender's name in the messages. */
     char worker_name[65];
     atomic_bool ended;
     atomic_uint_fast32_t uses;
@@ -42,7 +44,7 @@ struct map_task {
     uint32_t scan;
     uint64_t number;
     uint64_t checksum;
-    uint64_t item;      /* Names it in notes of what is in flight. */
+    uint64_t item;      /* Names it in the intent record. */
     struct buf message; /* The CHUNK as it came, */
     struct text body;   /* and its body in there. */
     /* Afterwards: */
@@ -61,7 +63,7 @@ MUST_USE status mapper_create(struct mapper **out, struct error *err);
 void mapper_destroy(struct mapper *mapper);
 /* Fills in the task's result. */
 void mapper_run(struct mapper *mapper, struct map_task *task);
-/* Gives back what is kept for jobs that have ended. */
+/* Frees what is kept for jobs that have ended. */
 void mapper_sweep(struct mapper *mapper);
 
 #endif

@@ -1,12 +1,12 @@
-/* output_buffer.c - what comes while memory is short goes to the file; what came before stays where
- * it is.
+/* output_buffer.c - a message that comes while memory is short goes to the file; those that came
+ * before stay where they are.
  */
 #include "cluster/role/worker/output_buffer.h"
 
 #include "engine/base/assert.h"
 #include "engine/base/memory.h"
 
-/* Below so much of the limit a message is not worth memory any more: folds need the rest. */
+/* A quarter of the limit is left to folds: they can't work without memory, kept messages can. */
 enum { SHORT_FRACTION = 4 };
 
 static bool memory_is_short(const struct output_buffer *output_buffer)

@@ -1,5 +1,5 @@
-/* output_buffer.h - encoded messages that are kept until somebody asks: in memory, or in a file
- * when that is short.
+/* output_buffer.h - encoded messages that are kept until they are requested: in memory, or in a
+ * file when memory is short.
  *
  * Memory: owned, charged to the budget. Threads: one owner.
  */
@@ -25,14 +25,14 @@ struct output_buffer {
     uint64_t capacity;
 };
 
-/* Puts the next one on the output buffer; the bytes are moved or written. */
+/* Appends a message; the bytes are moved or written. */
 MUST_USE status output_buffer_put(struct output_buffer *output_buffer, struct buf *bytes,
                                   struct error *err);
 size_t output_buffer_size(const struct output_buffer *output_buffer, uint64_t number);
-/* Adds the message to what is in `out`. */
+/* Appends the message to `out`. */
 MUST_USE status output_buffer_get(const struct output_buffer *output_buffer, uint64_t number,
                                   struct buf *out, struct error *err);
-/* Nothing is on it, and it may be used again. */
+/* The buffer is empty then, and may be used again. */
 void output_buffer_clear(struct output_buffer *output_buffer);
 
 #endif

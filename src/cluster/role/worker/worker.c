@@ -1,8 +1,8 @@
-/* worker.c - events, slots and leases.
+/* worker.c - events, and which file they concern.
  *
- * What changes a job is logged before it is acknowledged; acknowledged is what is logged, what was
- * known already, and what does not concern us. A message that can't be read is acknowledged too: it
- * would never become better.
+ * A message that changes a job is logged before it is acknowledged (write-ahead). A message that
+ * was applied before, or is not for us, is acknowledged without a record. So is one that can't be
+ * decoded: a second delivery would bring the same bytes.
  */
 #include "cluster/role/worker/worker.h"
 
@@ -120,10 +120,7 @@ static void replay(struct worker *worker, struct event_record *record, struct ef
         result = message.kind == MESSAGE_MANIFEST
                      ? worker_make_job(worker, &message, &job, &err)
                      : error_set(&err, STATUS_CORRUPT, "the log does not begin with a manifest");
-        if (result == STATUS_OK) {
-            job->logged = true;
-            worker_history_begun(job, record->age_ms);
-        }
+        if (result == STATUS_OK) worker_history_begun(job, record->age_ms);
     } else if (result == STATUS_OK &&
                worker_starts_of(worker, message_item(bytes)) >= WORKER_POISON_STARTS) {
         fail_poison(worker, job, effects);
@@ -167,7 +164,7 @@ static void disconnected(struct worker *worker)
             stream_forget_barriers(&job->streams[j]);
         }
     }
-    /* What was not begun will be delivered again, to anybody. */
+    /* The broker delivers what was not begun again, to any worker. */
     uint32_t kept = 0;
     for (uint32_t i = 0; i < worker->in_flight.count; i++) {
         if (worker->in_flight.items[i].started) {

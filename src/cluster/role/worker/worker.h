@@ -1,13 +1,13 @@
-/* worker.h - what a worker decides: maps chunks, applies each batch once, repairs what is missing.
+/* worker.h - the role of a worker: maps chunks, applies each batch once, repairs losses.
  *
- * A worker takes chunks from the work queues and everything else from its inbox. What it applies it
- * logs first, so that a restart is a replay. What its folds emit it keeps, and sends again when
- * asked.
+ * A worker takes chunks from the work queues and all other messages from its inbox. It logs a
+ * message that changes a job before it acknowledges it, so that a restart is a replay. It keeps the
+ * messages that its folds emit, and sends them again on request.
  *
- *     worker_create -> EVENT_NOTED* EVENT_RECORD* EVENT_STARTED -> worker_step* -> worker_destroy
+ *     worker_create -> EVENT_INTENT* EVENT_RECORD* EVENT_STARTED -> worker_step* -> worker_destroy
  *
- * Pure: see event.h. Folds are applied within the step, as they are functions too; maps are
- * effects, because several threads can carry them out.
+ * Pure: see event.h. A fold is a pipeline breaker with mergeable state; it is applied within the
+ * step, since that needs no I/O. Maps are effects, because several threads can carry them out.
  */
 #ifndef CLUSTER_ROLE_WORKER_WORKER_H
 #define CLUSTER_ROLE_WORKER_WORKER_H
@@ -34,8 +34,7 @@ struct spill_store;
 struct worker_config {
     struct text name;
     const struct sentiment_model *sentiment; /* Borrowed; NULL: the program's. */
-    struct spill_store
-        *store; /* Borrowed; where folds go on when memory is short; NULL: nowhere. */
+    struct spill_store *store;               /* Borrowed; where folds spill to; NULL: nowhere. */
     bool maps;
     bool folds;
     uint32_t work_queue_count;
@@ -43,14 +42,14 @@ struct worker_config {
     uint32_t map_limit;           /* Chunks in flight at once: map threads and a little more. */
     uint32_t client_timeout_ms;   /* The lease of a job. */
     uint32_t tick_ms;             /* A tick counts at most this much of a lease. */
-    uint32_t repair_delay_ms;     /* First wait for what is missing; doubles, */
+    uint32_t repair_delay_ms;     /* First wait for a missing message; doubles, */
     uint32_t repair_delay_max_ms; /* up to this. */
     uint32_t pause_ms;            /* Taking no chunks after one that could not be mapped. */
     uint32_t emit_window;         /* Messages of a stream that are sent unasked, and per ASK. */
     uint64_t max_message;
     uint64_t incarnation; /* Another one at every start. */
-    /* Called within long steps, as they get on: a monitor takes who is silent for hung. May be
-     * NULL; must not come back into the worker. */
+    /* Called within long steps, after each part of bounded length: a monitor takes a silent worker
+     * for hung. May be NULL; must not call the worker. */
     void (*alive)(void *context);
     void *alive_context;
     enum worker_mutation mutation;

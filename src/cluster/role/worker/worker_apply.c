@@ -12,7 +12,7 @@ static status item_misfit(struct error *err)
     return error_set(err, STATUS_CORRUPT, "a message has an item that does not belong here");
 }
 
-/* The largest shard goes on in a file, also if nothing comes to it for a while. */
+/* The largest shard spills, also if no batch comes to it for a while: it frees the most memory. */
 static status make_room(struct worker_job *job, struct error *err)
 {
     if (!fold_room_is_short(&job->map.budget)) return STATUS_OK;
@@ -122,8 +122,8 @@ static void stream_check(struct worker_job *job, struct input_stream *stream,
     job->moved = true;
 }
 
-/* What counts for the producer's sum. Of a scan it is the chunk's, which its mapper has checked;
- * what a fold emitted can be held against what is here. */
+/* The checksum that enters the producer's sum. Of a scan it is the chunk's, which its mapper has
+ * checked; of a fold it is computed from the bytes that came. */
 static uint64_t output_checksum(const struct message_output *output)
 {
     if (output->source_kind == STREAM_SCAN) return output->checksum;

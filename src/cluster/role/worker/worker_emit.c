@@ -1,8 +1,8 @@
 /* worker_emit.c - what a finished shard sends: made once, kept, and sent again when asked for.
  *
  * Keeping the encoded messages instead of the rows costs about the same memory, and makes answering
- * a matter of copying. They are sent unasked up to a window; whoever gets them asks for the rest as
- * he applies them, so that a large fold can't fill the broker.
+ * a matter of copying. They are sent unasked up to a window; the receiver asks for the rest as it
+ * applies them (credit-based flow control), so that a large fold can't fill the broker.
  */
 #include "cluster/role/worker/worker_state.h"
 

@@ -1,8 +1,8 @@
-/* worker_history.c - what became of a job here, for its timeline.
+/* worker_history.c - milestones of a job on this worker, for its timeline.
  *
- * Only moments of this incarnation are noted: a log that is read back says what happened, but only
- * of its beginning when. Other workers remember what this one forgot, and a gateway takes the
- * earliest that anybody knows.
+ * Only moments of this incarnation are recorded: the input log tells what happened, but the time of
+ * its beginning only. Other workers remember what this one forgot, and a gateway takes the earliest
+ * time that a worker knows.
  */
 #include <stdio.h>
 

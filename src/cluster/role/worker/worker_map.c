@@ -1,8 +1,10 @@
-/* worker_map.c - what was taken from the work queues and is not done yet.
+/* worker_map.c - chunks and barriers that were taken from the work queues and are not done yet.
  *
- * A chunk is acknowledged when the broker has confirmed all that it gave: until then a crash gives
- * it to somebody else, who makes the same bytes. A barrier is passed on when all that was taken
- * before it is done: so whoever gets it back knows that nothing older is underway here.
+ * A chunk is acknowledged when the broker has confirmed all its outputs: until then, after a crash,
+ * the broker gives it to another worker, which makes the same bytes. A barrier is passed on when
+ * all that was taken before it is done: the worker that gets it back knows that no older chunk is
+ * in flight here. (The idea of markers on channels: Chandy and Lamport, Distributed snapshots,
+ * 1985; here they prove absence, and no snapshot is taken.)
  */
 #include "cluster/role/worker/worker_state.h"
 
@@ -65,7 +67,7 @@ static void forward_barrier(struct worker *worker, struct in_flight *in_flight,
     effect->send.token = token_for(worker, in_flight->id, effects);
 }
 
-/* Acknowledges what is done, passes on the barriers whose turn it is, and exits when asked to. */
+/* Acknowledges what is done, and passes on the barriers whose turn it is. */
 static void settle(struct worker *worker, struct effects *effects)
 {
     bool chunk_before = false;
@@ -189,7 +191,7 @@ static bool accepts_chunk(struct worker *worker, struct worker_job *job,
 {
     const struct message_chunk *chunk = &message->chunk;
     if (job == NULL) {
-        /* Somebody else may know it; but a job that is no more must not keep us from others. */
+        /* Another worker may know it; but a job that has ended must not keep us from others. */
         bool is_new = worker->paused_for != message->manifest &&
                       !worker_has_tombstone(worker, message->job, message->manifest);
         worker->paused_for = message->manifest;

@@ -1,12 +1,13 @@
-/* worker_repair.c - what is missing here, and whom to ask for it.
+/* worker_repair.c - missing messages, and which node to ask for them.
  *
- * A lost message, queue, broker or disk look the same: numbers are missing. They are looked for
- * only while somebody waits for the job (SYNC). Before chunks are asked for, barriers go through
- * all work queues: what was sent before a barrier and has not come when it is back is on no queue
- * any more. Who has it in flight tells so in his STATUS, and the gateway keeps the two apart. What
- * folds emit is asked for from their owners.
+ * A lost message, queue, broker or disk look the same: numbers are missing. A worker looks for them
+ * only while a client waits for the job (SYNC). Before it requests chunks again, it sends barriers
+ * through all work queues: a chunk that was sent before a barrier and has not come when the barrier
+ * is back is in no queue any more. A worker that has the chunk in flight says so in its STATUS, and
+ * the gateway subtracts those. Messages of folds are requested from the owner of the shard.
  *
- * Every wait doubles from the stream's last progress, so that a slow cluster is not made slower.
+ * Every wait doubles from the stream's last progress (exponential back-off), so that a slow cluster
+ * is not made slower.
  */
 #include "cluster/role/worker/worker_state.h"
 
@@ -86,7 +87,7 @@ static void rerequest_missing(struct worker *worker, struct worker_job *job,
         stream->acknowledged_barriers[i] = 0;
     }
     if (stream->rerequest_count == 0) return;
-    effects_say(effects, SAY_INFO, "event=chunks-wanted job=%s scan=%u count=%u first=%llu",
+    effects_say(effects, SAY_INFO, "event=chunks-rerequested job=%s scan=%u count=%u first=%llu",
                 job->id, stream->source, stream->rerequest_count,
                 (unsigned long long)stream->rerequests[0]);
 }
@@ -162,8 +163,8 @@ static void ask_missing(struct worker_job *job, struct input_stream *stream,
     send_ask(job, stream, numbers, count, effects);
 }
 
-/* While we miss something of a scan that a fold rests on, its owner hardly has it all: what he
- * emits is not missing yet. */
+/* While chunks of a scan that a fold rests on are missing here, the owner of the fold hardly has
+ * all of them: its output is not missing yet. */
 static bool may_be_ready(struct worker_job *job, const struct input_stream *stream)
 {
     const struct job_layout *layout = job->map.layout;

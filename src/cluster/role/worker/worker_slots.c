@@ -120,7 +120,6 @@ void worker_store(struct worker *worker, const struct message *message, struct b
         reply.stored.text = text_of(err.text);
     } else {
         reply.stored.outcome = STORED_NEW;
-        job->logged = true;
         effects_say(effects, SAY_INFO, "event=job-stored job=%s", job->id);
         worker_history_note(job, MILESTONE_STORED, 0);
         worker_send(effects, message->from, &reply);
@@ -144,8 +143,8 @@ void worker_remove(struct worker *worker, const struct message *message, struct 
         tombstone = remove_job(worker, job, reasons[message->remove.reason], effects);
     } else if (message->manifest != 0 &&
                tombstone_find(worker, message->job, message->manifest) == NULL) {
-        /* We have lost it: whoever was told so before the others removed it orders us to take it
-         * back, and his order comes after this. */
+        /* We have lost it. A gateway that was told so before the others removed it orders us to
+         * take it back, and the order comes after this. */
         tombstone = tombstone_add(worker, message->job, message->manifest);
     }
     if (tombstone != NULL) tombstone->cancelled = message->remove.reason == REMOVE_CANCELLED;

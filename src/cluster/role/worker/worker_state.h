@@ -5,7 +5,7 @@
  *     worker_send.c     messages and log records
  *     worker_history.c  milestones of jobs, for people
  *     worker_job.c      what a job is here: streams in, folds, copies
- *     worker_repair.c   what is missing, and which node to ask
+ *     worker_repair.c   missing messages, and which node to ask
  *     worker_apply.c    each numbered message once
  *     worker_emit.c     what finished folds send
  *     worker_advance.c  folds finished in turn
@@ -28,22 +28,22 @@
 
 enum {
     WORKER_QUEUES_MAX = 16,
-    WORKER_ATTEMPTS = 8,         /* Markers of so many attempts can be on their way. */
-    WORKER_REREQUESTS_MAX = 256, /* Chunks of a scan asked for at once. */
+    WORKER_ATTEMPTS = 8,         /* Barriers of so many attempts can be on their way. */
+    WORKER_REREQUESTS_MAX = 256, /* Chunks of a scan requested again at once. */
     WORKER_TOMBSTONES = 64,
     WORKER_POISON_ALONE = 2,  /* Starts after which an item is taken alone, */
     WORKER_POISON_STARTS = 5, /* and after which it fails its job. */
-    WORKER_SUSPECTS = 128,
-    WORKER_MILESTONES = 24, /* Of one job. */
-    WORKER_ENDED = 32,      /* Jobs that have ended, and are remembered. */
+    WORKER_SUSPECTS = 128,    /* As many as the intent record of a process can hold. */
+    WORKER_MILESTONES = 24,   /* Of one job. */
+    WORKER_ENDED = 32,        /* Jobs that have ended, and are remembered. */
     WORKER_AHEAD_MAX =
-        1 << 20 /* Chunks beyond the first that is missing; bounds the set of them. */
+        1 << 20 /* Chunks beyond the first missing one; bounds the set of applied numbers. */
 };
 
-/* One try to find out what is lost: barriers through every work queue. */
+/* An attempt to find out which chunks are lost: one barrier through every work queue. */
 struct barrier_attempt {
     uint64_t id;    /* 0: none. */
-    uint64_t limit; /* Numbers below were sent when the barriers were. */
+    uint64_t limit; /* Numbers below were sent before the barriers. */
 };
 
 /* What one source sends to this worker. */
@@ -52,7 +52,7 @@ struct input_stream {
     uint32_t source;
     uint32_t producer;
     struct number_set applied;
-    uint64_t sum; /* Of batch_hash of what is applied. */
+    uint64_t sum; /* Of batch_hash of the applied numbers. */
     uint64_t number_limit;
     bool ended;
     uint64_t end_count;
@@ -65,9 +65,8 @@ struct input_stream {
     uint64_t asked_to;         /* Folds: numbers below were sent to us or asked for. */
     struct barrier_attempt attempts[WORKER_ATTEMPTS];
     uint32_t next_attempt;
-    uint64_t
-        acknowledged_barriers[WORKER_QUEUES_MAX]; /* By work queue: what was sent below this number
-                                         and is not here is not on that queue any more. */
+    /* By work queue: a number below this that is not applied is not in that queue any more. */
+    uint64_t acknowledged_barriers[WORKER_QUEUES_MAX];
     uint64_t rerequest_attempt;
     uint64_t rerequests[WORKER_REREQUESTS_MAX];
     uint32_t rerequest_count;
@@ -96,7 +95,7 @@ struct owned_shard {
 
 /* The copy of a finished fold, for maps. */
 struct copy {
-    struct fold fold; /* As it was, but collecting what came out of it. */
+    struct fold fold; /* The original, changed to collect its output. */
     struct fold_shard *rows;
     bool ready;
 };
@@ -125,7 +124,7 @@ struct worker_job {
     char id[ROLE_NAME_SIZE];
     uint32_t self; /* Our number in the manifest; worker_count: we only map for it. */
     struct arena arena;
-    struct spill_store *store; /* Where folds go on when memory is short; NULL: nowhere. */
+    struct spill_store *store; /* Where folds spill to; NULL: nowhere. */
     struct input_stream *streams;
     uint32_t stream_count;
     struct owned_shard *shards;
@@ -134,8 +133,7 @@ struct worker_job {
     struct value *scalars;
     struct join_table *sides;
     struct counters counters;
-    bool logged; /* Its manifest is in the log. */
-    bool moved;  /* Something became complete: folds may be finished. */
+    bool moved; /* Something became complete: folds may be finished. */
     bool failed;
     struct error error;
     bool complete;
@@ -172,13 +170,15 @@ struct awaited_confirm {
     uint64_t in_flight; /* Its id. */
 };
 
+/* A job that was removed; see worker_slots.c. */
 struct tombstone {
     char id[ROLE_NAME_SIZE];
     uint64_t hash;
     uint64_t until_ms;
-    bool cancelled; /* By somebody who wanted no more of it. */
+    bool cancelled; /* A client cancelled it: it is not begun anew. */
 };
 
+/* An item that was in flight when the process ended, and how often. */
 struct suspect {
     uint64_t item;
     uint32_t starts;
@@ -214,7 +214,7 @@ struct worker {
 
 /* ---- worker_send.c ---- */
 
-/* The step gets on: something of bounded length is done. */
+/* Tells the driver that the step makes progress: a part of bounded length is done. */
 void worker_alive(const struct worker *worker);
 /* A message of the worker, about a job or (NULL) none. */
 struct message worker_message(const struct worker *worker, enum message_kind kind,
@@ -254,7 +254,7 @@ struct owned_shard *worker_job_shard(struct worker_job *job, uint32_t fold, uint
 
 /* ---- worker_repair.c ---- */
 
-/* Answers a SYNC with STATUS, and looks for what is missing. */
+/* Answers a SYNC with STATUS, and begins to repair losses. */
 void worker_sync(struct worker *worker, struct worker_job *job, struct text from,
                  const struct message_sync *sync, struct effects *effects);
 void worker_barrier_returned(struct worker *worker, struct worker_job *job,
@@ -284,7 +284,7 @@ void worker_job_fetch(struct worker_job *job, struct text from, const struct mes
 void worker_job_advance(struct worker_job *job, struct effects *effects);
 /* Whether a map of this scan can be done here. */
 bool worker_job_can_map(const struct worker_job *job, uint32_t scan);
-/* Applies a message; what is new is logged (the bytes are moved), and the job advances. */
+/* Applies a message; a new one is logged (the bytes are moved), and the job advances. */
 void worker_apply_and_log(struct worker_job *job, const struct message *message, struct buf *bytes,
                           struct effects *effects);
 /* The same for a message that was made here for ourselves. */

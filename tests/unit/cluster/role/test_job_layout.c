@@ -22,7 +22,7 @@ static void check_owners(const struct job_layout *layout)
 {
     const struct manifest *manifest = &layout->manifest;
     for (uint32_t fold = 0; fold < layout->plan->fold_count; fold++) {
-        uint32_t shard_count = job_layout_shard_count(layout, fold);
+        uint32_t shard_count = layout->shard_counts[fold];
         uint32_t owned[SHOP_WORKERS] = {0};
         assert_int_equal(shard_count,
                          fold_shard_count(&layout->plan->folds[fold], manifest->shard_count));
@@ -63,8 +63,7 @@ static void check_feeds(const struct job_layout *layout)
         const struct pipeline *pipeline = &plan->pipelines[i];
         bool(*rows)[SHOP_WORKERS] =
             pipeline->source_kind == SOURCE_SCAN ? fed.by_scan : fed.by_fold;
-        for (uint32_t shard = 0; shard < job_layout_shard_count(layout, pipeline->target);
-             shard++) {
+        for (uint32_t shard = 0; shard < layout->shard_counts[pipeline->target]; shard++) {
             rows[pipeline->source][job_layout_owner(layout, pipeline->target, shard)] = true;
         }
     }
@@ -308,7 +307,7 @@ static void equal_bytes_give_equal_shapes(void **state)
     assert_int_equal(plan->fold_count, layouts[1]->plan->fold_count);
     for (uint32_t fold = 0; fold < plan->fold_count; fold++) {
         assert_int_equal(layouts[0]->copied[fold], layouts[1]->copied[fold]);
-        for (uint32_t shard = 0; shard < job_layout_shard_count(layouts[0], fold); shard++) {
+        for (uint32_t shard = 0; shard < layouts[0]->shard_counts[fold]; shard++) {
             assert_int_equal(job_layout_owner(layouts[0], fold, shard),
                              job_layout_owner(layouts[1], fold, shard));
         }

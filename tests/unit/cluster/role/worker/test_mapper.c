@@ -352,7 +352,7 @@ static void take_apart(const struct map_task *task, struct counters *counters, s
             assert_int_equal(item->kind, ITEM_BATCH);
             assert_true(item->index < layout->plan->pipeline_count);
             const struct pipeline *pipeline = &layout->plan->pipelines[item->index];
-            assert_true(item->shard < job_layout_shard_count(layout, pipeline->target));
+            assert_true(item->shard < layout->shard_counts[pipeline->target]);
             assert_int_equal(worker, job_layout_owner(layout, pipeline->target, item->shard));
             seen->batches[item->index][item->shard]++;
             struct batch_place place = {.shard = item->shard, .number = task->number};
@@ -398,7 +398,7 @@ static void count_directly(struct crew *crew, uint32_t scan_id, struct counters 
         }
         for (uint32_t i = 0; i < scan->pipeline_count; i++) {
             uint32_t id = scan->pipelines[i];
-            uint32_t shards = job_layout_shard_count(layout, layout->plan->pipelines[id].target);
+            uint32_t shards = layout->shard_counts[layout->plan->pipelines[id].target];
             struct pipeline_output outputs[8] = {{.row_count = 0}};
             assert_int_equal(pipeline_run_flush(scan_run_pipeline(run, i), outputs, &err),
                              STATUS_OK);
@@ -458,8 +458,7 @@ static void every_shard_gets_one_batch_and_reports_add_up(void **state)
                 const struct pipeline *pipeline = &layout->plan->pipelines[i];
                 bool is_mapped = pipeline->source_kind == SOURCE_SCAN && pipeline->source == scan;
                 for (uint32_t shard = 0; shard < 8; shard++) {
-                    bool is_there =
-                        is_mapped && shard < job_layout_shard_count(layout, pipeline->target);
+                    bool is_there = is_mapped && shard < layout->shard_counts[pipeline->target];
                     assert_int_equal(seen.batches[i][shard], is_there);
                 }
             }
