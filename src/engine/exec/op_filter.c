@@ -1,7 +1,8 @@
 /* op_filter.c - rows where all conditions hold.
  *
- * Only the selection becomes shorter; values stay in place. Between two conditions rows may also be
- * left out for a join behind the filter (early_filter.h).
+ * Only the selection (a selection vector, as in MonetDB/X100) becomes shorter; values stay in
+ * place, so that a condition costs nothing for the columns that it does not read. Between two
+ * conditions rows may also be left out for a join behind the filter (early_filter.h).
  */
 #include "engine/exec/early_filter.h"
 #include "engine/exec/op.h"

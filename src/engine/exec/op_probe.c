@@ -1,5 +1,9 @@
 /* op_probe.c - the probing half of a hash join: each row looks up its partners in the hash table of
  * a finished fold (join_table.h).
+ *
+ * PROBE_ROW and PROBE_FETCH are late materialization across an exchange: a row number is sent
+ * instead of the build side's columns, and aggregation by it needs no comparison of texts; the
+ * columns are fetched behind the fold, for the few rows that are left.
  */
 #include "engine/base/assert.h"
 #include "engine/exec/row_pairs.h"

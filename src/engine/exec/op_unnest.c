@@ -1,4 +1,8 @@
-/* op_unnest.c - a row per element of a list; rows with an empty list or NULL give none. */
+/* op_unnest.c - a row per element of a list; rows with an empty list or NULL give none.
+ *
+ * An element is named by its place in the list column's child, so UNNEST is a join of rows with
+ * elements whose pairs are known, and gathers as joins do.
+ */
 #include "engine/exec/row_pairs.h"
 
 static status unnest_push(struct op_run *op, const struct batch *batch, struct selection selection,

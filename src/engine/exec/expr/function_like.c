@@ -1,6 +1,6 @@
 /* function_like.c - LIKE and ILIKE.
  *
- * Matching goes on from the last % only: what an earlier % took never needs to change, so a pattern
+ * Matching backtracks to the last % only: an earlier % never has to take more, so a pattern
  * costs at most its size times the text's, without recursion. Constant patterns without _ and with
  * % at their ends only, which is nearly all of them, become a comparison or a search.
  */

@@ -160,7 +160,8 @@ static bool has_at(const struct literals *literals, struct text text, uint32_t a
     return true;
 }
 
-/* Compares the items that the bits name. An exotic letter makes the search unsure and go on. */
+/* Compares the items that the bits name. An exotic letter makes the search unsure, and it
+ * continues. */
 static bool verify(const struct literals *literals, struct text text, uint32_t at, uint32_t bits,
                    bool *in_out_unsure)
 {

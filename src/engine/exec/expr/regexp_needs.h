@@ -1,4 +1,5 @@
-/* regexp_needs.h - what a value must have for a regular expression to match, and is quickly seen.
+/* regexp_needs.h - a prefilter: what every value must have that a regular expression matches, as
+ * far as that is quickly checked.
  *
  * A value that lacks it has no match; for others the expression decides. It is found in the pattern
  * alone. Where the pattern has something that is not understood here, nothing is needed.

@@ -1,4 +1,7 @@
-/* regexp_node.c - how what is known of parts makes what is known of the whole.
+/* regexp_node.c - what is known of the parts of a pattern, put together bottom up.
+ *
+ * Exact texts and required texts are those of R. Cox, Regular expression matching with a trigram
+ * index, 2012; here they are searched in the value itself, and there is no index.
  *
  * Texts that must be there: as long as parts match only a few texts each, all their combinations
  * are the texts of the sequence. Where that ends, or becomes too much, the texts so far are one

@@ -425,8 +425,9 @@ ALWAYS_INLINE void ask_for_record(const struct group_records *records, const uns
     if (records->record_size < LINE_BYTES) __builtin_prefetch(record + records->record_size - 1);
 }
 
-/* All slots before the first record: batches are short, and asking a few rows ahead would leave
- * their first rows waiting. Inline: a function that only asks has no effect for a compiler. */
+/* All slots before the first record (group prefetching: Chen, Ailamaki, Gibbons, Mowry, 2004):
+ * batches are short, and prefetching a few rows ahead would leave their first rows waiting. Inline:
+ * a function that only asks has no effect for a compiler. */
 ALWAYS_INLINE void ask_ahead(const struct group_records *records, const uint64_t *hashes,
                              uint32_t count)
 {
@@ -456,7 +457,8 @@ static bool find_in_slots(struct group_records *records, const struct key_rows *
 }
 
 /* The records of all rows whose group is there, and which are not. A row without one gets the first
- * record until its own is made: no branch, and all memory is asked for before any is waited for. */
+ * record until its own is made: no branch, and all memory is requested before any of it is needed.
+ */
 static uint32_t window_find(const struct group_records *records, const uint32_t *places,
                             uint32_t count, uint32_t *restrict missed,
                             unsigned char **restrict out_records)

@@ -1,7 +1,9 @@
 /* chunk_words.h - short numbers, sixteen at a time: from bytes to values without a branch per row.
  *
- * A word is the text of a number of up to eight bytes: each byte without the bits of '0', the last
- * one uppermost, zeros below the first. Digits are then 0 to 9, and every other byte is more.
+ * Eight digits become a number by three multiplications within one register, as in simdjson
+ * (Langdale, Lemire: Parsing gigabytes of JSON per second, 2019). A word is the text of a number of
+ * up to eight bytes: each byte without the bits of '0', the last one uppermost, zeros below the
+ * first. Digits are then 0 to 9, and every other byte is more.
  *
  * Numbers are short and of varying length, which makes any branch on their look a bad guess. So a
  * whole block is read as if it were good; what makes it bad adds up on the side and is looked at

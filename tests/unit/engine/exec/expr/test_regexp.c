@@ -183,7 +183,7 @@ static void explosions_end_in_an_error(void **state)
                      STATUS_LIMIT);
     assert_string_equal(err.text, "regular expression `(a+)+[^b]$` needs too many steps on a value "
                                   "of 64 bytes; simplify it");
-    /* It can go on with other values. */
+    /* It can be used for other values. */
     assert_true(matches(regexp, TEXT_LITERAL("aaa")));
     regexp_destroy(regexp);
 }

@@ -100,7 +100,7 @@ static size_t make_value(struct random *dice, char *out, size_t limit)
     return writer.size;
 }
 
-struct tally {
+struct pattern_counts {
     uint32_t patterns;
     uint32_t found;
     uint32_t spared;
@@ -125,7 +125,7 @@ static void check_value(struct regexp *quick, struct regexp *slow, struct text v
 }
 
 static void check_pattern(const char *pattern, const char *options, struct random *dice,
-                          struct tally *tally)
+                          struct pattern_counts *counts)
 {
     enum { VALUES = 40, VALUE_SIZE = 40 };
     char commented[256];
@@ -146,11 +146,11 @@ static void check_pattern(const char *pattern, const char *options, struct rando
         check_value(quick, slow, value, pattern);
         uint32_t from = 0;
         bool found = false;
-        tally->spared += !regexp_needs_met(&needs, value, &from);
-        tally->found += regexp_matches(slow, value, &found, &err) == STATUS_OK && found;
+        counts->spared += !regexp_needs_met(&needs, value, &from);
+        counts->found += regexp_matches(slow, value, &found, &err) == STATUS_OK && found;
         free(bytes);
     }
-    tally->patterns++;
+    counts->patterns++;
     regexp_destroy(quick);
     regexp_destroy(slow);
 }
@@ -159,19 +159,19 @@ static void needs_never_hide_a_match(void **state)
 {
     (void)state;
     struct random dice = {11};
-    struct tally tally = {0};
+    struct pattern_counts counts = {0};
     for (int i = 0; i < 20000; i++) {
         char pattern[200] = "";
         struct pattern_writer writer = {.dice = &dice, .out = pattern, .limit = sizeof pattern};
         if (random_below(&dice, 4) == 0) put(&writer, "^");
         put_pattern(&writer, 2);
         if (random_below(&dice, 2) == 0) put(&writer, "$");
-        check_pattern(pattern, random_below(&dice, 2) == 0 ? "i" : "", &dice, &tally);
+        check_pattern(pattern, random_below(&dice, 2) == 0 ? "i" : "", &dice, &counts);
     }
     /* Both happen often, or nothing was compared. */
-    assert_true(tally.patterns > 10000);
-    assert_true(tally.found > 100000);
-    assert_true(tally.spared > 100000);
+    assert_true(counts.patterns > 10000);
+    assert_true(counts.found > 100000);
+    assert_true(counts.spared > 100000);
 }
 
 /* --- What is found. --- */

@@ -110,7 +110,7 @@ static size_t word_size(const unsigned char *bytes, size_t at, size_t size)
     return end - at;
 }
 
-/* Where the text goes on behind what begins at `at`. */
+/* Where the text continues behind the token that begins at `at`. */
 static size_t naive_step(struct naive_sentiment *naive, const unsigned char *bytes, size_t at,
                          size_t size)
 {
