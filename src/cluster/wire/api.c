@@ -166,11 +166,11 @@ static bool is_owner_key(struct text key)
 static bool route_matches(const struct route *route, struct text path)
 {
     struct text pattern = text_of(route->path);
-    struct text wanted, segment;
-    while (piece_take(&pattern, '/', &wanted)) {
+    struct text expected, segment;
+    while (piece_take(&pattern, '/', &expected)) {
         if (!piece_take(&path, '/', &segment)) return false;
-        bool is_filled_in = wanted.size > 0 && wanted.bytes[0] == '{';
-        if (!is_filled_in && !text_equal(wanted, segment)) return false;
+        bool is_filled_in = expected.size > 0 && expected.bytes[0] == '{';
+        if (!is_filled_in && !text_equal(expected, segment)) return false;
     }
     return path.bytes == NULL;
 }

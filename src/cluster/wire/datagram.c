@@ -21,7 +21,7 @@
 
 enum {
     VERSION = 1,
-    SEAL_BYTES = 16,
+    MAC_BYTES = 16,
     NAME_BYTES = DATAGRAM_NAME_SIZE, /* A byte of size, and the name without its end. */
     TEXT_BYTES = DATAGRAM_TEXT_SIZE,
     HEAD_BYTES = 1 + 1 + 2 * NAME_BYTES + 3 * 8,
@@ -31,10 +31,10 @@ enum {
     EVENT_BYTES = 8 + 4 + 1 + 8 + NAME_BYTES + 2 * 8 + TEXT_BYTES
 };
 
-static_assert(HEAD_BYTES + VIEW_BYTES + DATAGRAM_NODES_MAX * MONITORED_BYTES + SEAL_BYTES <=
+static_assert(HEAD_BYTES + VIEW_BYTES + DATAGRAM_NODES_MAX * MONITORED_BYTES + MAC_BYTES <=
                   DATAGRAM_BYTES_MAX,
               "the largest view fits");
-static_assert(HEAD_BYTES + 1 + DATAGRAM_EVENTS_MAX * EVENT_BYTES + SEAL_BYTES <= DATAGRAM_BYTES_MAX,
+static_assert(HEAD_BYTES + 1 + DATAGRAM_EVENTS_MAX * EVENT_BYTES + MAC_BYTES <= DATAGRAM_BYTES_MAX,
               "the largest list of events fits");
 static_assert(DATAGRAM_NAME_SIZE == MANIFEST_NAME_MAX + 1, "all names of nodes fit");
 static_assert(DATAGRAM_NAME_SIZE <= UINT8_MAX && DATAGRAM_TEXT_SIZE <= UINT8_MAX,
@@ -42,7 +42,7 @@ static_assert(DATAGRAM_NAME_SIZE <= UINT8_MAX && DATAGRAM_TEXT_SIZE <= UINT8_MAX
 static_assert((int)DATAGRAM_KEY_BYTES >= (int)crypto_generichash_blake2b_KEYBYTES_MIN &&
                   (int)DATAGRAM_KEY_BYTES <= (int)crypto_generichash_blake2b_KEYBYTES_MAX,
               "it is a key");
-static_assert((int)SEAL_BYTES >= (int)crypto_generichash_blake2b_BYTES_MIN, "it is a code");
+static_assert((int)MAC_BYTES >= (int)crypto_generichash_blake2b_BYTES_MIN, "it is a MAC");
 
 const char *const health_names[HEALTH_STATES] = {
     [HEALTH_UNKNOWN] = "unknown",
@@ -81,8 +81,8 @@ int event_place_compare(struct event_place a, struct event_place b)
 
 /* ---- the MAC ---- */
 
-static void seal_compute(const void *bytes, size_t size, const struct datagram_key *key,
-                         uint8_t out[SEAL_BYTES])
+static void mac_compute(const void *bytes, size_t size, const struct datagram_key *key,
+                        uint8_t out[MAC_BYTES])
 {
     static const unsigned char purpose[crypto_generichash_blake2b_PERSONALBYTES + 1] =
         "millrace-udp-v1.";
@@ -91,7 +91,7 @@ static void seal_compute(const void *bytes, size_t size, const struct datagram_k
     if (!atomic_load_explicit(&is_ready, memory_order_relaxed)) {
         atomic_store_explicit(&is_ready, sodium_init() >= 0, memory_order_relaxed);
     }
-    int refused = crypto_generichash_blake2b_salt_personal(out, SEAL_BYTES, bytes, size, key->bytes,
+    int refused = crypto_generichash_blake2b_salt_personal(out, MAC_BYTES, bytes, size, key->bytes,
                                                            sizeof key->bytes, NULL, purpose);
     ASSERT(refused == 0); /* Only wrong sizes are refused. */
 }
@@ -282,9 +282,9 @@ void datagram_encode(const struct datagram *datagram, const struct datagram_key 
     codec_put_u64(&writer, datagram->nonce);
     put_fields(&writer, datagram);
     if (out->failed) return;
-    uint8_t seal[SEAL_BYTES];
-    seal_compute(out->bytes, out->size, key, seal);
-    buf_put(out, seal, sizeof seal);
+    uint8_t mac[MAC_BYTES];
+    mac_compute(out->bytes, out->size, key, mac);
+    buf_put(out, mac, sizeof mac);
     ASSERT(out->size <= DATAGRAM_BYTES_MAX);
 }
 
@@ -455,23 +455,23 @@ static void get_fields(struct codec_reader *reader, struct datagram *datagram)
     codec_fail(reader, "its kind is not known");
 }
 
-static bool seal_matches(struct text bytes, const struct datagram_key *key)
+static bool mac_matches(struct text bytes, const struct datagram_key *key)
 {
-    if (bytes.size < SEAL_BYTES || bytes.size > DATAGRAM_BYTES_MAX) return false;
-    uint8_t seal[SEAL_BYTES];
-    size_t size = bytes.size - SEAL_BYTES;
-    seal_compute(bytes.bytes, size, key, seal);
-    return sodium_memcmp(seal, bytes.bytes + size, SEAL_BYTES) == 0;
+    if (bytes.size < MAC_BYTES || bytes.size > DATAGRAM_BYTES_MAX) return false;
+    uint8_t mac[MAC_BYTES];
+    size_t size = bytes.size - MAC_BYTES;
+    mac_compute(bytes.bytes, size, key, mac);
+    return sodium_memcmp(mac, bytes.bytes + size, MAC_BYTES) == 0;
 }
 
 status datagram_decode(struct text bytes, const struct datagram_key *key, struct datagram *out,
                        struct error *err)
 {
-    if (!seal_matches(bytes, key)) {
-        return error_set(err, STATUS_CORRUPT, "a datagram was not sealed with our key");
+    if (!mac_matches(bytes, key)) {
+        return error_set(err, STATUS_CORRUPT, "a datagram was not authenticated with our key");
     }
     struct codec_reader reader =
-        codec_open((struct text){bytes.bytes, bytes.size - SEAL_BYTES}, NULL);
+        codec_open((struct text){bytes.bytes, bytes.size - MAC_BYTES}, NULL);
     struct datagram datagram = {0}; /* So that names and texts are terminated. */
     if (codec_get_u8(&reader) != VERSION) codec_fail(&reader, "its version is not known");
     datagram.kind = (enum datagram_kind)codec_get_u8(&reader);

@@ -492,7 +492,7 @@ static const struct kind_class classes[MESSAGE_KINDS] = {
     [MESSAGE_OUTPUT] = {"OUTPUT", put_output, get_output},
     [MESSAGE_PRODUCER_END] = {"LANE_END", put_producer_end, get_producer_end},
     [MESSAGE_ASK] = {"ASK", put_ask, get_ask},
-    [MESSAGE_BARRIER] = {"MARKER", put_barrier, get_barrier},
+    [MESSAGE_BARRIER] = {"BARRIER", put_barrier, get_barrier},
     [MESSAGE_FETCH] = {"FETCH", put_fetch, get_fetch},
     [MESSAGE_RESULT] = {"RESULT", put_result, get_result},
     [MESSAGE_REMOVE] = {"REMOVE", put_remove, get_remove},
@@ -600,10 +600,10 @@ status message_decode(struct text bytes, struct arena *arena, struct message *ou
 {
     ASSERT((uintptr_t)bytes.bytes % CODEC_ALIGNMENT == 0);
     uint32_t size = fields_size(bytes);
-    uint32_t sealed = size + TAIL_BYTES <= bytes.size ? size + TAIL_BYTES : bytes.size;
-    struct text before = {bytes.bytes, bytes.size - sealed};
+    uint32_t own_bytes = size + TAIL_BYTES <= bytes.size ? size + TAIL_BYTES : bytes.size;
+    struct text before = {bytes.bytes, bytes.size - own_bytes};
     struct text fields = bytes; /* There may be none at all. */
-    if (before.size > 0) fields = (struct text){bytes.bytes + before.size, sealed};
+    if (before.size > 0) fields = (struct text){bytes.bytes + before.size, own_bytes};
     struct codec_reader reader = codec_open_sealed(fields, arena);
     struct message message = {0};
     if (codec_get_u8(&reader) != VERSION) codec_fail(&reader, "it is of another version");

@@ -198,8 +198,8 @@ struct message_ask {
 };
 
 /* The asker puts one on each work queue. It returns after the chunks that were ahead of it, so a
- * chunk that is still missing then is lost, not late (the idea of Chandy and Lamport's marker,
- * 1985). */
+ * chunk that is still missing then is lost, not late: order of a channel tells what is in flight,
+ * as in the snapshots of Chandy and Lamport (1985). */
 struct message_barrier {
     uint32_t scan;
     uint32_t queue; /* The work queue it was put on. */
@@ -239,7 +239,7 @@ struct message_list {
     uint64_t request;
 };
 
-/* A step in the life of a job on a worker. */
+/* A milestone of a job on a worker. */
 enum milestone_kind {
     MILESTONE_STORED,
     MILESTONE_PHASE,    /* The first chunk of phase `number` (1..) was applied. */

@@ -63,8 +63,6 @@ static bool listed_keep(struct gateway_listed *listed, const struct message_jobs
     if (copies == NULL || milestones == NULL) return false;
     *listed = (struct gateway_listed){.answered = true,
                                       .uptime_ms = jobs->uptime_ms,
-                                      .maps = jobs->maps,
-                                      .folds = jobs->folds,
                                       .jobs = copies,
                                       .job_count = jobs->job_count,
                                       .milestones = milestones,

@@ -123,8 +123,6 @@ struct gateway_stored {
 struct gateway_listed {
     bool answered;
     uint64_t uptime_ms;
-    bool maps;
-    bool folds;
     const struct listed_job *jobs;
     uint32_t job_count;
     const struct milestone *milestones;

@@ -63,7 +63,7 @@ struct monitor_config {
 
 enum monitor_event_kind {
     MONITOR_TICK,   /* Every MONITOR_TICK_MS. */
-    MONITOR_HEARD,  /* `datagram` from `source`; its seal was right. */
+    MONITOR_HEARD,  /* `datagram` from `source`; its MAC was right. */
     MONITOR_DRIVEN, /* The driver is done with node `node`: `error` NULL, or why not. */
     MONITOR_ENDED,  /* Node `node`, which the driver had started, is gone: `error` says why. */
     MONITOR_STOP    /* Resign, say farewell, then MONITOR_EXIT. */

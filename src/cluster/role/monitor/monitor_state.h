@@ -157,7 +157,7 @@ void target_ended(struct monitor_turn *turn, struct target *target, const struct
 void target_stop(struct monitor_turn *turn, struct target *target);
 /* We have become leader. */
 void target_take_over(struct target *target);
-/* Another monitor says that it was stopped on purpose; or that it is wanted again. */
+/* Another monitor says that it was stopped on purpose; or that it is to run again. */
 void target_adopt_stop(struct monitor_turn *turn, struct target *target,
                        const struct monitored *monitored);
 void target_adopt_want(struct monitor_turn *turn, struct target *target);

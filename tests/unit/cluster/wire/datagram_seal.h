@@ -10,7 +10,7 @@
 
 enum { DATAGRAM_SEAL_BYTES = 16 };
 
-/* Puts the code behind the bytes, as whoever has the key could. */
+/* Puts the MAC behind the bytes, as a holder of the key could. */
 static inline void datagram_seal(struct buf *bytes, const struct datagram_key *key)
 {
     static const unsigned char purpose[] = "millrace-udp-v1.";

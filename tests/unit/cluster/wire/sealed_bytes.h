@@ -1,7 +1,7 @@
 /* sealed_bytes.h - what must hold for any sealed bytes: only what an encoder wrote is accepted.
  *
  * Damage is tried twice: as it is, when the checksum must show it, and with the right checksum
- * behind it, as somebody who means ill would do it: then it is refused all the same, or is what an
+ * behind it, as an attacker would do it: then it is refused all the same, or is what an
  * encoder would have written for what comes out.
  */
 #ifndef UNIT_WIRE_SEALED_BYTES_H

@@ -368,7 +368,7 @@ static inline uint64_t world_put(struct gateway_world *world, const struct job_r
     return asked;
 }
 
-/* Keeps the shape of what was just put; gives the number under which workers answer. */
+/* Keeps the layout of the job just put; gives the number under which workers answer. */
 static inline uint64_t world_learn(struct gateway_world *world)
 {
     struct error err;

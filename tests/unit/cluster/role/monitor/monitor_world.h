@@ -146,7 +146,7 @@ static inline void thing_start(struct monitor_world *world, struct thing *thing)
     assert_int_equal(monitor_create(&config, world->now_ms, &thing->monitor, &err), STATUS_OK);
 }
 
-/* What it wanted of the driver dies with a monitor. */
+/* Its orders to the driver die with a monitor. */
 static inline void thing_kill(struct monitor_world *world, struct thing *thing)
 {
     for (uint32_t i = 0; i < world->count; i++) {

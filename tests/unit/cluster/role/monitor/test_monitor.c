@@ -222,7 +222,7 @@ static void node_that_dies_again_and_again_is_broken_and_one_that_lives_begins_a
         thing_kill(&world, w1);
         world_run(&world, 9000);
     }
-    /* Who dies at once is seen as broken until it lives, and not as suspected in between. */
+    /* A node that dies at once is broken until it stays up, and not suspected in between. */
     uint32_t deaths = 0;
     for (uint64_t end_ms = world.now_ms + 30000; world.now_ms < end_ms;) {
         world_tick(&world);
