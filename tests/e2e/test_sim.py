@@ -27,8 +27,8 @@ MUTATIONS = {
     "sends-one-barrier": "slow-maps",
 }
 MUTATION_SEEDS = "1..5000"
-WATCH_MUTATIONS = ["no-lease", "votes-at-once", "no-term", "obeys-any", "orders-any"]
-WATCH_MUTATION_SEEDS = "1..2000"
+MONITORS_MUTATIONS = ["no-lease", "votes-at-once", "no-term", "obeys-any", "orders-any"]
+MONITORS_MUTATION_SEEDS = "1..2000"
 
 
 @test(f"all promises are kept for seeds {SEEDS}")
@@ -63,10 +63,10 @@ def _():
     keeps_promises(SEEDS, "--monitors")
 
 
-def watch_mutation_test(mutation):
+def monitors_mutation_test(mutation):
     @test(f"the mistake {mutation}, planted into monitors and nodes, is found")
     def _():
-        out, err = sim("--monitors", "--seeds", WATCH_MUTATION_SEEDS, "--mutation", mutation,
+        out, err = sim("--monitors", "--seeds", MONITORS_MUTATION_SEEDS, "--mutation", mutation,
                        "--stop", check=1)
         assert re.search(r"^seed \d+: ", out, re.MULTILINE), out
         assert re.search(r"^  millrace sim --monitors --seeds \d+ .*--trace$", out,
@@ -74,8 +74,8 @@ def watch_mutation_test(mutation):
         assert "seeds failed" in err, err
 
 
-for name in WATCH_MUTATIONS:
-    watch_mutation_test(name)
+for name in MONITORS_MUTATIONS:
+    monitors_mutation_test(name)
 
 
 @test("the same seed of monitors gives the same trace, line by line")

@@ -17,7 +17,7 @@ struct stored {
     struct queue *queue; /* While open with a connection; NULL: its queue was deleted. */
     uint64_t place;
     uint64_t tag;      /* While open. */
-    uint64_t consumer; /* While open: who counts it. */
+    uint64_t consumer; /* While open: the one that counts it. */
     bool redelivered;
     size_t size;
     unsigned char bytes[];
@@ -26,7 +26,7 @@ struct stored {
 struct broker_consumer {
     struct broker_consumer *next;
     struct connection *connection;
-    uint64_t number; /* One who cancels and comes again is another. */
+    uint64_t number; /* A consumer that cancels and returns is another one. */
     uint32_t prefetch;
     uint32_t open_count;
 };
@@ -41,8 +41,7 @@ struct queue {
     uint64_t ready_count;
     uint64_t open_count;
     uint64_t next_place;
-    struct broker_consumer
-        *consumers; /* In the order of their coming; the first one is the active one. */
+    struct broker_consumer *consumers; /* In the order of their arrival; the first one is active. */
 };
 
 struct broker_answer {
@@ -352,7 +351,7 @@ void broker_memory_acknowledge(struct broker_memory *broker, uint64_t number, ui
 
 /* ---- actions ---- */
 
-/* Whether the queue has something that this connection may have now. */
+/* The consumer of this connection that the queue has a message for now, or NULL. */
 static struct broker_consumer *queue_consumer_ready(const struct queue *queue,
                                                     const struct connection *connection)
 {

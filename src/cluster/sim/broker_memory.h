@@ -1,19 +1,19 @@
-/* broker_memory.h - a broker in memory: what RabbitMQ does for us, one step at a time.
+/* broker_memory.h - a model of RabbitMQ in memory: the part of AMQP 0-9-1 that the bus uses.
  *
- * A model, single-threaded and without a clock, for the simulator. The suite that checks every bus
- * runs against it and against a real RabbitMQ, so that what the simulator finds holds outside.
+ * Single-threaded and without a clock, for the simulator. The suite that checks every bus runs
+ * against it and against a real RabbitMQ, so that the model cannot drift from the program.
  *
  * Connections publish, consume and acknowledge; the broker answers with actions that the caller
- * takes one by one (broker_memory_take): deliveries, confirms, returns, cancels. Between publishing
- * and delivery nothing happens by itself: the caller decides what happens next, and may lose
- * connections, queues and the whole broker at any moment.
+ * takes one by one (broker_memory_take): deliveries, confirms, returns, cancels. The broker does
+ * nothing by itself: the caller decides which action comes next, and may lose connections, queues
+ * and the whole broker at any moment.
  *
  * Queues: an inbox has a single active consumer (the first one connected; the next takes over when
- * it goes), a work queue gives messages to its consumers in turn, each up to its prefetch. What was
- * delivered and not acknowledged goes back to the front of its queue, in order, when the connection
- * ends. Publishing to a queue that does not exist is returned, then confirmed.
+ * it ends), a work queue gives messages to its consumers in turn, each up to its prefetch.
+ * Deliveries without acknowledgement return to the front of their queue, in order, when the
+ * connection ends. Publishing to a queue that does not exist is returned, then confirmed.
  *
- * What a connection that has ended asks for is ignored. A broker that runs out of memory dies, as
+ * Requests of a connection that has ended are ignored. A broker that runs out of memory dies, as
  * real ones do; see broker_memory_kill.
  */
 #ifndef CLUSTER_SIM_BROKER_MEMORY_H
@@ -48,7 +48,7 @@ void broker_memory_declare(struct broker_memory *broker, const char *queue, bool
 /* Prefetch 0: no limit. A queue that does not exist is answered by BROKER_CANCELLED. */
 void broker_memory_consume(struct broker_memory *broker, uint64_t connection, const char *queue,
                            uint32_t prefetch);
-/* Stops consuming; what is delivered stays delivered. */
+/* Stops consuming; deliveries stay with the connection until it acknowledges them. */
 void broker_memory_cancel(struct broker_memory *broker, uint64_t connection, const char *queue);
 /* `sequence` is confirmed later; bytes are copied. */
 void broker_memory_publish(struct broker_memory *broker, uint64_t connection, const char *queue,
@@ -72,9 +72,9 @@ struct broker_action {
     struct buf bytes;
 };
 
-/* The next thing the broker has for this connection. `choice` picks among what is ready (deliveries
- * of several queues, confirms): any number will do, the same number makes the same choice. False:
- * there is nothing. */
+/* The next action for this connection. `choice` picks among those that are ready (deliveries of
+ * several queues, confirms): any number will do, the same number makes the same choice. False: none
+ * is ready. */
 bool broker_memory_take(struct broker_memory *broker, uint64_t connection, uint64_t choice,
                         struct broker_action *out);
 bool broker_memory_has_action(const struct broker_memory *broker, uint64_t connection);
@@ -86,7 +86,7 @@ bool broker_memory_is_up(const struct broker_memory *broker);
 void broker_memory_purge(struct broker_memory *broker, const char *queue);
 void broker_memory_delete(struct broker_memory *broker, const char *queue);
 
-/* Messages that wait in a queue, and who takes from it; zeros of one that is not there. */
+/* Messages ready in a queue, and its consumers; zeros if there is no such queue. */
 void broker_memory_depth(const struct broker_memory *broker, const char *queue,
                          uint64_t *out_messages, uint32_t *out_consumers);
 /* For tests: messages ready and unacknowledged in a queue (NULL: in all). */

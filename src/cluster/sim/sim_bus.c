@@ -1,8 +1,8 @@
-/* sim_bus.c - timers between the audit of a node and the broker.
+/* sim_bus.c - timers between a node's delivery tracking and the broker.
  *
- * Each way has one timer at a time: it carries out a little, and sets itself again while there is
- * more. A timer names the incarnation of the bus it was set for, so that what a dead process had on
- * its way is lost with it.
+ * Each direction has one timer at a time: it carries a few messages and sets itself again while
+ * there are more. A timer names the incarnation of the bus that set it, so that messages which a
+ * dead process had under way are lost with it.
  */
 #include "cluster/sim/sim_bus.h"
 
@@ -192,7 +192,7 @@ static void forget_timer(void *context, uint64_t connection)
     sim_net_look(net);
 }
 
-/* Nothing goes through any more; the broker notices after `broker_ms`. */
+/* No byte passes any more; the broker notices after `broker_ms`. */
 static void cut(struct sim_bus *bus, enum sim_side side, uint64_t broker_ms)
 {
     uint64_t connection = bus->connections[side];
@@ -205,7 +205,7 @@ static void cut(struct sim_bus *bus, enum sim_side side, uint64_t broker_ms)
     }
 }
 
-/* Whatever was on its way is lost. */
+/* All messages under way are lost. */
 static void cut_all(struct sim_bus *bus, uint64_t broker_ms)
 {
     bus->incarnation++;
@@ -296,7 +296,7 @@ static void publish_timer(void *context, uint64_t incarnation)
     bus->will_publish = false;
     if (bus->connections[SIM_PUBLISHER] == 0) return;
     if (bus->net->has_alarm) {
-        /* Only who publishes is told. */
+        /* RabbitMQ tells a connection that it is blocked when it publishes. */
         if (!bus->is_blocked) tell(bus, BUS_BLOCKED);
         bus->is_blocked = true;
         return;
@@ -441,7 +441,7 @@ void sim_bus_kill(struct sim_bus *bus)
 void sim_bus_close(struct sim_bus *bus)
 {
     if (bus->is_open && bus->connections[SIM_PUBLISHER] != 0 && !bus->net->has_alarm) {
-        (void)publish_some(bus, UINT32_MAX); /* What the window has no room for is lost. */
+        (void)publish_some(bus, UINT32_MAX); /* Messages beyond the window are lost. */
     }
     if (bus->is_open && bus->connections[SIM_CONSUMER] != 0) send_acknowledgements(bus);
     sim_bus_kill(bus);

@@ -1,4 +1,4 @@
-/* sim_disk.c - a few logs in memory, searched from the beginning. */
+/* sim_disk.c - a few logs in memory, searched from the beginning: there are never many. */
 #include "cluster/sim/sim_disk.h"
 
 #include <stdio.h>
@@ -103,9 +103,9 @@ bool sim_log_record(const struct sim_log *log, size_t *in_out_at, struct text *o
     return true;
 }
 
-/* ---- notes ---- */
+/* ---- intent records ---- */
 
-static struct sim_note *intent_find(struct sim_disk *disk, uint64_t item)
+static struct sim_intent *intent_find(struct sim_disk *disk, uint64_t item)
 {
     for (uint32_t i = 0; i < SIM_DISK_INTENTS; i++) {
         if (disk->intents[i].item == item) return &disk->intents[i];
@@ -113,12 +113,12 @@ static struct sim_note *intent_find(struct sim_disk *disk, uint64_t item)
     return NULL;
 }
 
-static struct sim_note *note_for_new(struct sim_disk *disk)
+static struct sim_intent *intent_for_new(struct sim_disk *disk)
 {
-    struct sim_note *best = intent_find(disk, 0);
+    struct sim_intent *best = intent_find(disk, 0);
     if (best != NULL) return best;
     for (uint32_t i = 0; i < SIM_DISK_INTENTS; i++) {
-        struct sim_note *intent = &disk->intents[i];
+        struct sim_intent *intent = &disk->intents[i];
         if (intent->holders > 0) continue;
         if (best == NULL || intent->starts < best->starts) best = intent;
     }
@@ -128,11 +128,11 @@ static struct sim_note *note_for_new(struct sim_disk *disk)
 void sim_disk_hold(struct sim_disk *disk, uint64_t item)
 {
     if (item == 0) return;
-    struct sim_note *intent = intent_find(disk, item);
+    struct sim_intent *intent = intent_find(disk, item);
     if (intent == NULL) {
-        intent = note_for_new(disk);
+        intent = intent_for_new(disk);
         if (intent == NULL) return;
-        *intent = (struct sim_note){.item = item};
+        *intent = (struct sim_intent){.item = item};
     }
     intent->holders++;
 }
@@ -140,15 +140,15 @@ void sim_disk_hold(struct sim_disk *disk, uint64_t item)
 void sim_disk_release(struct sim_disk *disk, uint64_t item)
 {
     if (item == 0) return;
-    struct sim_note *intent = intent_find(disk, item);
+    struct sim_intent *intent = intent_find(disk, item);
     if (intent == NULL) return;
     if (intent->holders > 0) intent->holders--;
-    if (intent->holders == 0) *intent = (struct sim_note){0};
+    if (intent->holders == 0) *intent = (struct sim_intent){0};
 }
 
 /* ---- faults ---- */
 
-/* The last `count` records are gone, or all. */
+/* Removes the last `count` records (at most 3), or all. */
 static void log_tear(struct sim_log *log, uint32_t count)
 {
     size_t ends[4] = {0}; /* Of the last records, the latest first. */
@@ -182,7 +182,7 @@ uint32_t sim_disk_suspicion(const struct sim_disk *disk)
 {
     uint32_t most = 0;
     for (uint32_t i = 0; i < SIM_DISK_INTENTS; i++) {
-        const struct sim_note *intent = &disk->intents[i];
+        const struct sim_intent *intent = &disk->intents[i];
         if (intent->holders > 0 && intent->starts > most) most = intent->starts;
     }
     return most;
@@ -192,6 +192,6 @@ void sim_disk_lose(struct sim_disk *disk)
 {
     sim_disk_done(disk);
     for (uint32_t i = 0; i < SIM_DISK_INTENTS; i++) {
-        disk->intents[i] = (struct sim_note){0};
+        disk->intents[i] = (struct sim_intent){0};
     }
 }

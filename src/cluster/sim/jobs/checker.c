@@ -1,4 +1,4 @@
-/* checker.c - whether the promises were kept. */
+/* checker.c - whether the promises were kept at the end; rules.c checks those of every moment. */
 #include "cluster/sim/jobs/cluster.h"
 
 #include <stdio.h>
@@ -49,13 +49,13 @@ static void check_answer(struct cluster *cluster, const struct sim_client *clien
     }
 }
 
-/* Something of its job was changed on its way. */
+/* A message of its job was altered. */
 static bool was_altered(const struct cluster *cluster, const struct sim_client *client)
 {
     return client->number == 0 && cluster->alteration_count > 0;
 }
 
-/* False: they do not balance; the client sees that too, and its job has failed. */
+/* False: the counts do not reconcile; the client sees that too, and its job has failed. */
 static bool check_audit(struct cluster *cluster, const struct sim_client *client)
 {
     bool balance = true;
@@ -80,8 +80,8 @@ static bool check_audit(struct cluster *cluster, const struct sim_client *client
     return balance;
 }
 
-/* What a client may end with besides an answer: what its question, the disk or an operator makes of
- * it. */
+/* Errors that a client may end with: its query, a full disk, an operator or an alteration causes
+ * them. */
 static bool may_fail(const struct cluster *cluster, const struct sim_client *client)
 {
     status code = client->outcome.code;
@@ -89,8 +89,9 @@ static bool may_fail(const struct cluster *cluster, const struct sim_client *cli
     if (finds_full_disk && (code == STATUS_IO || code == STATUS_LIMIT)) return true;
     if (client->number == 0 && cluster->settings.has_cancel && code == STATUS_CANCELLED)
         return true;
-    if (client->is_squatted && (code == STATUS_USAGE || code == STATUS_CANCELLED)) return true;
-    if (was_altered(cluster, client)) return true; /* Whatever it looks like to who finds it. */
+    if (client->name_is_taken && (code == STATUS_USAGE || code == STATUS_CANCELLED)) return true;
+    if (was_altered(cluster, client))
+        return true; /* With any code: the alteration decides where it is noticed. */
     return client->scenario->is_poisoned && code == STATUS_INTERNAL;
 }
 
@@ -134,9 +135,9 @@ bool checker_is_clean(const struct cluster *cluster, char *out, size_t size)
 
 /* ---- proportion ---- */
 
-/* What a profile promises: chunks sent again in percent of all, simulated seconds until all clients
- * have ended, and messages per second that ask for what is missing. Without a fault no chunk is
- * sent again, however slow the maps and however full the queues are. */
+/* The budget of a profile: chunks sent again in percent of all, simulated seconds until all clients
+ * have ended, and requests for missing messages per second. Without a fault no chunk is sent again,
+ * however slow the maps and however full the queues are. */
 static const struct proportion {
     uint32_t resent_percent;
     uint32_t seconds;
@@ -147,12 +148,12 @@ static const struct proportion {
     [SIM_SLOW_MAPS] = {0, 1200, 25},
     [SIM_FULL_QUEUES] = {0, 1200, 20},
     [SIM_WORKER_DEATH] = {10, 60, 20},  /* Its log and the queues have all but what was torn. */
-    [SIM_GATEWAY_DEATH] = {40, 60, 20}, /* What was on its way through it, two times. */
-    /* What was on the queues or in flight, at each of two deaths: a window of every scan. A job of
-     * some 30 chunks fits into one; so the second death can take what was sent again after the
-     * first. */
+    [SIM_GATEWAY_DEATH] = {40, 60, 20}, /* Chunks under way through it, two times. */
+    /* Chunks on the queues or in flight, at each of two deaths: a window of every scan. A job of
+       some 30 chunks fits into one; so the second death can take those sent again after the first.
+     */
     [SIM_BROKER_DEATH] = {200, 60, 20},
-    /* What was delivered to who stands still: of three workers two may have most of a job. */
+    /* Chunks delivered to a paused worker: of three workers two may have most of a job. */
     [SIM_PAUSE] = {100, 90, 20},
     [SIM_LOST_DISK] = {200, 60, 20}, /* All, for each of two disks. */
 };

@@ -1,10 +1,10 @@
-/* cluster.h - everything that is simulated, in one struct: nodes, clients, broker, network.
+/* cluster.h - all simulated processes of a cluster in one struct: nodes, clients, broker, network.
  *
  * Who calls whom: the world calls timers; a node's or client's timer steps its role and carries out
  * the effects (sim_node.c, sim_client.c); these reach others only through the bus (sim_bus.c), HTTP
  * (sim_http.c) and timers. Faults (faults.c) come from timers too.
  *
- * Processes have lives: whatever was under way for an earlier incarnation of a process is void.
+ * Processes have incarnations: timers and replies that were under way for an earlier one are void.
  */
 #ifndef CLUSTER_SIM_JOBS_CLUSTER_H
 #define CLUSTER_SIM_JOBS_CLUSTER_H
@@ -27,7 +27,7 @@ enum {
     CLUSTER_CLIENTS_MAX = 4
 };
 
-/* What is in store for a run; drawn from the seed by the profile. */
+/* The size and the faults of a run; drawn from the seed as the profile asks. */
 struct cluster_settings {
     uint32_t gateway_count;
     uint32_t worker_count;
@@ -53,15 +53,15 @@ struct cluster_settings {
     bool spread;                /* Every request goes to another gateway. */
     bool has_poison;            /* The first client's question kills workers. */
     bool has_full_disk;         /* The first client's job finds no room on a worker. */
-    bool has_vanishing;         /* The last client goes for ever. */
-    bool has_cancel;            /* Somebody cancels the first client's job. */
+    bool has_vanishing;         /* The last client never comes back. */
+    bool has_cancel;            /* An operator cancels the first client's job. */
     bool has_observers;
-    bool has_rush;         /* All begin at once, and nothing goes wrong at first. */
-    bool has_reader;       /* Somebody keeps asking for the job of the client that has gone. */
-    bool has_adversary;    /* Somebody asks for what is not his, */
-    bool adversary_works;  /* and has a job of his own. */
-    bool has_reuse;        /* The last client asks for something else under the same name. */
-    bool has_altered;      /* What is sent for the first client's job is altered. */
+    bool has_rush;         /* All begin at once; faults begin later. */
+    bool has_reader;       /* A reader keeps polling the job of the client that has gone. */
+    bool has_adversary;    /* An adversary asks for jobs of others, */
+    bool adversary_works;  /* and has a job of its own. */
+    bool has_reuse;        /* The last client submits other jobs under the same name. */
+    bool has_altered;      /* Messages of the first client's job are altered. */
     uint64_t end_limit_ms; /* Clients must have ended so long after the last fault. */
 };
 
@@ -106,9 +106,9 @@ void faults_begin(struct cluster *cluster);
 
 /* When a client has ended; fails the world. */
 void checker_client(struct cluster *cluster, const struct sim_client *client);
-/* Nothing is left behind; `out` (may be NULL) says what is. */
+/* No job and no message is left behind; else `out` (may be NULL) names one. */
 bool checker_is_clean(const struct cluster *cluster, char *out, size_t size);
-/* What the profile promises. */
+/* Checks the budgets of the profile. */
 void checker_proportion(struct cluster *cluster);
 
 #endif

@@ -1,8 +1,8 @@
-/* faults.c - what goes wrong in a run, drawn from its seed.
+/* faults.c - the faults of a run, drawn from its seed.
  *
- * First the shape of the cluster and its habits are drawn, then one fault after the other until
- * their time is over; from then on everything that is down comes back and nothing more goes wrong.
- * A crash is mostly planned some effects ahead, so that it comes in the middle of something.
+ * First the size of the cluster and its latencies are drawn, then one fault after the other until
+ * their time is over; from then on every node that is down restarts and no fault follows. A crash
+ * is mostly planned some effects ahead, so that it falls between two effects of one step.
  */
 #include "cluster/sim/jobs/cluster.h"
 
@@ -15,13 +15,13 @@ enum job_fault {
     FAULT_HALF_DROP, /* The same, and the broker does not notice for a while. */
     FAULT_PURGE,     /* A queue loses what it holds. */
     FAULT_DELETE,    /* A queue is deleted. */
-    FAULT_PAUSE,     /* A node stands still. */
+    FAULT_PAUSE,     /* A node is paused (SIGSTOP). */
     FAULT_STOP,      /* A node is asked to end. */
     FAULT_CLIENT,    /* A client is killed and comes back. */
-    FAULT_ALL,       /* The power fails. */
+    FAULT_ALL,       /* Power failure: all nodes and the broker. */
     FAULT_SIDE,      /* One of a node's two connections is lost. */
     FAULT_ALARM,     /* The broker takes nothing for a while. */
-    FAULT_LONG,      /* A node is down for longer than anybody's the failure timeout. */
+    FAULT_LONG,      /* A node is down for longer than every timeout. */
     FAULT_KINDS
 };
 
@@ -44,7 +44,7 @@ enum {
     FAULTS_MAX = 60
 };
 
-/* ---- what is in store ---- */
+/* ---- drawing a run ---- */
 
 static void draw_size(struct cluster *cluster)
 {
@@ -78,7 +78,7 @@ static void draw_size(struct cluster *cluster)
                                       .deadline_ms = 5000};
 }
 
-/* Several ask at the same moment for the only slot, while nothing goes wrong yet. */
+/* Several clients submit at the same moment for the only slot; faults begin later. */
 static void draw_rush(struct cluster *cluster)
 {
     struct cluster_settings *settings = &cluster->settings;
@@ -124,7 +124,7 @@ static void draw_mixed(struct cluster *cluster)
         cluster->net.hiccup_ms = 4000;
     }
     if (settings->has_reuse) {
-        /* Much is on its way, and for long. */
+        /* Many messages are under way, and for long. */
         cluster->net.latency_ms = world_between(world, 0, 60);
         cluster->net.hiccup_per_mille = world_between(world, 20, 150);
         cluster->net.hiccup_ms = 3000;
@@ -269,12 +269,12 @@ static void pause_node(struct cluster *cluster, struct sim_node *node)
     struct world *world = &cluster->world;
     uint32_t pause_ms = world_between(world, 500, PAUSE_MAX_MS);
     if (cluster->options->profile == SIM_PAUSE) {
-        /* Nobody may expire: workers are out for longer than a lease, gateways not for so long. */
+        /* No lease may expire: it is renewed through gateways, so only workers pause for longer. */
         pause_ms = node->kind == SIM_WORKER ? world_between(world, LEASE_MS + 1000, PAUSE_MAX_MS)
                                             : world_between(world, 500, SHORT_PAUSE_MAX_MS);
     }
     sim_node_pause(node, pause_ms);
-    /* The broker gives up on who is silent for too long. */
+    /* The broker closes connections without heartbeats. */
     if (pause_ms > 10000 && world_chance(world, 700)) sim_bus_lose(&node->bus, 0);
 }
 
@@ -396,7 +396,7 @@ static void do_fault(struct cluster *cluster, enum job_fault kind)
     }
 }
 
-/* Lasts until then. */
+/* A fault lasts until then. */
 static void note_fault(struct cluster *cluster, uint64_t until_ms)
 {
     if (until_ms > cluster->last_fault_ms) cluster->last_fault_ms = until_ms;
@@ -435,7 +435,8 @@ static void fault_timer(void *context, uint64_t number)
     world_after(world, world_between(world, 1, settings->fault_gap_ms), fault_timer, cluster, 0);
 }
 
-/* Somebody without its key keeps asking for a job whose owner has gone: that must not keep it. */
+/* A reader without the key keeps polling a job whose owner has gone: that must not renew its lease.
+ */
 static void reader_timer(void *context, uint64_t number)
 {
     struct cluster *cluster = context;
@@ -474,7 +475,7 @@ static void cancel_timer(void *context, uint64_t number)
     const struct sim_client *client = &cluster->clients[number];
     uint32_t gateway = world_below(&cluster->world, cluster->settings.gateway_count);
     if (!client->has_begun) return;
-    world_trace(&cluster->world, "somebody cancels %s", client->job);
+    world_trace(&cluster->world, "an operator cancels %s", client->job);
     struct api_request request = {.kind = API_DELETE_JOB, .job = text_of(client->job)};
     sim_http_request(&cluster->http, SIM_HTTP_OBSERVER, gateway, 0, &request);
 }

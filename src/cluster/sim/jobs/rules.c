@@ -14,12 +14,12 @@
 _Static_assert((int)RULE_WORKERS == (int)CLUSTER_WORKERS_MAX, "a place for every worker");
 
 enum {
-    SETTLED_MS = 15000, /* After the last fault, until what was under way is over. */
-    FAREWELL_MS = 900,  /* Sooner than anybody who was refused tries again. */
-    LEASES = 3, /* Until a job that has ended is gone: one that was given to a worker once more. */
+    SETTLED_MS = 15000, /* After the last fault, until messages under way have arrived. */
+    FAREWELL_MS = 900,  /* Sooner than a refused client tries again. */
+    LEASES = 3, /* Until a job that has ended is gone; a worker may have received it once more. */
     FAST_MS = 10,
     SAY_SIZE = 256,
-    FREE_LIMIT_MS = 20000 /* Some tries of everybody who waits. */
+    FREE_LIMIT_MS = 20000 /* Some tries of every client that waits. */
 };
 
 struct rule_chunk {
@@ -41,7 +41,7 @@ static struct rule_chunk *list_items(const struct buf *list, size_t *out_count)
 
 static void list_add(struct sim_node *node, struct buf *list, struct rule_chunk *chunk)
 {
-    chunk->step = node->hands.step;
+    chunk->step = node->in_flight.step;
     buf_put(list, chunk, sizeof *chunk);
     if (list->failed) world_fail(&node->cluster->world, "out of memory");
 }
@@ -92,15 +92,15 @@ static const struct rule_chunk *list_find(const struct buf *list, const struct r
     return NULL;
 }
 
-void rules_hands_done(struct rule_hands *hands)
+void rules_in_flight_done(struct rule_in_flight *in_flight)
 {
-    buf_done(&hands->deliveries);
-    buf_done(&hands->tasks);
-    buf_done(&hands->tokens);
-    *hands = (struct rule_hands){0};
+    buf_done(&in_flight->deliveries);
+    buf_done(&in_flight->tasks);
+    buf_done(&in_flight->tokens);
+    *in_flight = (struct rule_in_flight){0};
 }
 
-/* ---- hands ---- */
+/* ---- in flight ---- */
 
 static void take_delivery(struct sim_node *node, const struct bus_delivery *delivery)
 {
@@ -116,23 +116,25 @@ static void take_delivery(struct sim_node *node, const struct bus_delivery *deli
                                .manifest = message.manifest,
                                .scan = message.chunk.scan,
                                .number = message.chunk.number};
-    list_add(node, &node->hands.deliveries, &chunk);
+    list_add(node, &node->in_flight.deliveries, &chunk);
 }
 
 void rules_event(struct sim_node *node, const struct event *event)
 {
     struct rule_chunk ignored;
-    struct rule_hands *hands = &node->hands;
-    hands->has_acknowledged = false;
-    hands->step++;
+    struct rule_in_flight *in_flight = &node->in_flight;
+    in_flight->has_acknowledged = false;
+    in_flight->step++;
     if (event->kind == EVENT_MAPPED) {
-        (void)list_take(&hands->tasks, event->task->id, &ignored); /* It is one of them. */
+        (void)list_take(&in_flight->tasks, event->task->id, &ignored); /* It is one of them. */
     } else if (event_is_bus(event, BUS_DELIVERY)) {
         if (event->bus.delivery.from_work) take_delivery(node, &event->bus.delivery);
     } else if (event_is_bus(event, BUS_DISCONNECTED)) {
-        buf_reset(&hands->deliveries); /* The broker delivers all of them again, to any worker. */
+        buf_reset(
+            &in_flight->deliveries); /* The broker delivers all of them again, to any worker. */
     } else if (event_is_bus(event, BUS_CONFIRMED) || event_is_bus(event, BUS_RETURNED)) {
-        (void)list_take(&hands->tokens, event->bus.token, &ignored); /* Not all are of chunks. */
+        (void)list_take(&in_flight->tokens, event->bus.token,
+                        &ignored); /* Not all are of chunks. */
     }
 }
 
@@ -143,25 +145,25 @@ void rules_map(struct sim_node *node, const struct map_task *task)
                                .manifest = task->job->layout->hash,
                                .scan = task->scan,
                                .number = task->number};
-    if (list_find(&node->hands.deliveries, &chunk) == NULL) {
+    if (list_find(&node->in_flight.deliveries, &chunk) == NULL) {
         world_fail(&node->cluster->world, "%s maps chunk %llu of scan %u, which it does not have",
                    node->name, (unsigned long long)chunk.number, chunk.scan);
     }
-    list_add(node, &node->hands.tasks, &chunk);
+    list_add(node, &node->in_flight.tasks, &chunk);
 }
 
 void rules_acknowledge(struct sim_node *node, uint64_t delivery)
 {
-    struct rule_hands *hands = &node->hands;
+    struct rule_in_flight *in_flight = &node->in_flight;
     struct rule_chunk chunk;
-    hands->has_acknowledged = true;
-    if (!list_take(&hands->deliveries, delivery, &chunk)) return;
-    const struct rule_chunk *task = list_find(&hands->tasks, &chunk);
-    if (task == NULL && list_find(&hands->tokens, &chunk) == NULL) return;
-    if (list_find(&hands->deliveries, &chunk) != NULL) return;
-    /* One that is dropped as it comes was not for what is being mapped: the job has failed. */
-    bool is_begun = task != NULL && task->step == hands->step;
-    if (chunk.step == hands->step && !is_begun) return;
+    in_flight->has_acknowledged = true;
+    if (!list_take(&in_flight->deliveries, delivery, &chunk)) return;
+    const struct rule_chunk *task = list_find(&in_flight->tasks, &chunk);
+    if (task == NULL && list_find(&in_flight->tokens, &chunk) == NULL) return;
+    if (list_find(&in_flight->deliveries, &chunk) != NULL) return;
+    /* A chunk that is dropped on arrival belongs to no map: the job has failed. */
+    bool is_begun = task != NULL && task->step == in_flight->step;
+    if (chunk.step == in_flight->step && !is_begun) return;
     world_fail(&node->cluster->world, "%s acknowledges chunk %llu of scan %u while %s", node->name,
                (unsigned long long)chunk.number, chunk.scan,
                task != NULL ? "it is being mapped" : "what it gave is not confirmed");
@@ -181,7 +183,7 @@ static void send_output(struct sim_node *node, const struct message *message, ui
                                .manifest = message->manifest,
                                .scan = output->source,
                                .number = output->number};
-    list_add(node, &node->hands.tokens, &chunk);
+    list_add(node, &node->in_flight.tokens, &chunk);
 }
 
 /* ---- windows and views ---- */
@@ -224,16 +226,15 @@ static struct sim_client *client_of(struct cluster *cluster, struct text job)
     return NULL;
 }
 
-/* What was applied by all lies below what they have told, and may still be in flight; all else is
- * bounded by the window. */
+/* Chunks that all have applied lie below what they report, and may still be in flight; all others
+ * are bounded by the window. */
 static void send_chunk(struct sim_node *node, const struct message *message)
 {
     struct cluster *cluster = node->cluster;
     const struct message_chunk *chunk = &message->chunk;
     const struct rule_job *job = job_of(cluster, message->manifest);
     if (job == NULL || chunk->scan >= RULE_SCANS || client_of(cluster, message->job) == NULL) {
-        return; /* An unknown sender keeps to nothing: what he may send is bounded by the gateways.
-                 */
+        return; /* The adversary respects no window; gateways bound what it may send. */
     }
     const struct rule_scan *scan = &job->scans[chunk->scan];
     uint64_t limit = UINT64_MAX;
@@ -242,9 +243,9 @@ static void send_chunk(struct sim_node *node, const struct message *message)
         uint64_t own = scan->contiguous[i] + cluster->settings.window;
         if (own < limit) limit = own;
     }
-    if (limit == UINT64_MAX) limit = cluster->settings.window; /* Nobody has told anything. */
+    if (limit == UINT64_MAX) limit = cluster->settings.window; /* No worker has reported yet. */
     if (chunk->number < limit) return;
-    world_fail(&cluster->world, "%s hands on chunk %llu of scan %u, beyond the window: %llu",
+    world_fail(&cluster->world, "%s sends chunk %llu of scan %u, beyond the window: %llu",
                node->name, (unsigned long long)chunk->number, chunk->scan,
                (unsigned long long)limit);
 }
@@ -303,7 +304,7 @@ void rules_log(struct sim_node *node, const char *job, struct text record)
 {
     struct cluster *cluster = node->cluster;
     struct message message;
-    if (node->hands.has_acknowledged) {
+    if (node->in_flight.has_acknowledged) {
         world_fail(&cluster->world, "%s logs what it has acknowledged", node->name);
     }
     if (sim_disk_size(&node->disk, job) > 0) return;
@@ -316,7 +317,7 @@ void rules_log(struct sim_node *node, const char *job, struct text record)
     if (client != NULL && owner == owner_of(client)) {
         client->manifest = message.manifest;
     } else if (client != NULL) {
-        client->is_squatted = true;
+        client->name_is_taken = true;
     }
     uint32_t count = sim_disk_job_count(&node->disk);
     if (message.store.order || count < cluster->settings.max_jobs) return;
@@ -336,8 +337,8 @@ void rules_removed(struct sim_node *node, const char *job)
 {
     struct cluster *cluster = node->cluster;
     uint64_t hash = job_hash(text_of(job));
-    list_drop_job(&node->hands.tasks, hash);
-    list_drop_job(&node->hands.tokens, hash);
+    list_drop_job(&node->in_flight.tasks, hash);
+    list_drop_job(&node->in_flight.tokens, hash);
     for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
         struct sim_client *client = &cluster->clients[i];
         if (strcmp(client->job, job) == 0) client->freed_ms = cluster->world.now_ms;
@@ -362,7 +363,7 @@ static bool is_settled(const struct cluster *cluster)
     return cluster->faults_are_over && cluster->world.now_ms > cluster->last_fault_ms + SETTLED_MS;
 }
 
-/* Nothing has gone wrong yet, or not for a while, and no inbox is full. */
+/* There was no fault yet, or none for a while, and no inbox is full. */
 static bool is_calm(const struct cluster *cluster)
 {
     bool was_calm = cluster->fault_count == 0 && cluster->net.hiccup_per_mille == 0 &&
@@ -407,16 +408,16 @@ void rules_heard(struct sim_client *client, enum api_kind kind, uint32_t code)
     client->is_accepted = client->is_accepted || code / 100 == 2;
 }
 
-/* Nobody but its client says that a job is not wanted any more, or an operator, or another job has
- * taken its name. */
+/* A job is removed only for its client or an operator, or because another job has taken its name.
+ */
 static bool may_remove(const struct cluster *cluster, const struct sim_client *client,
                        const char *reason)
 {
     if (!client->is_accepted || client->has_ended || client->has_gone) return true;
     if (strcmp(reason, "expired") == 0) return cluster->options->profile != SIM_PAUSE;
-    if (strcmp(reason, "refused") == 0) return true; /* There is no slot for it everywhere. */
+    if (strcmp(reason, "refused") == 0) return true; /* Some worker has no slot for it. */
     bool by_operator = client->number == 0 && cluster->settings.has_cancel;
-    return client->is_leaving || by_operator || client->is_reused || client->is_squatted;
+    return client->is_leaving || by_operator || client->is_reused || client->name_is_taken;
 }
 
 void rules_say(struct sim_node *node, struct text line)
@@ -433,7 +434,7 @@ void rules_say(struct sim_node *node, struct text line)
                reason);
 }
 
-/* Of a client that waits for a slot: what is there is being taken back, or will be its own. */
+/* Of a client that waits for a slot: the job is being removed again, or will be accepted. */
 static bool is_of_waiting(const struct cluster *cluster, const char *job)
 {
     for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
@@ -446,12 +447,12 @@ static bool is_of_waiting(const struct cluster *cluster, const char *job)
 
 static bool is_free(const struct cluster *cluster)
 {
-    bool anybody_waits = false;
+    bool any_waits = false;
     for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
         const struct sim_client *client = &cluster->clients[i];
-        anybody_waits = anybody_waits || (client->waits_for_slot && client->is_up);
+        any_waits = any_waits || (client->waits_for_slot && client->is_up);
     }
-    if (!anybody_waits) return false;
+    if (!any_waits) return false;
     for (uint32_t i = cluster->settings.gateway_count; i < cluster->node_count; i++) {
         const struct sim_log *log = sim_disk_next(&cluster->nodes[i].disk, "");
         for (; log != NULL; log = sim_disk_next(&cluster->nodes[i].disk, log->job)) {
@@ -485,6 +486,6 @@ void rules_check(struct cluster *cluster)
     rules->is_free = is_settled(cluster) && is_free(cluster);
     if (!was_free) rules->free_ms = now_ms;
     if (rules->is_free && now_ms - rules->free_ms > FREE_LIMIT_MS) {
-        world_fail(&cluster->world, "slots are free, clients wait, and nobody gets in");
+        world_fail(&cluster->world, "slots are free, clients wait, and none gets one");
     }
 }

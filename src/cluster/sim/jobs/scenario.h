@@ -1,4 +1,4 @@
-/* scenario.h - small questions over small dirty tables, and their right answers.
+/* scenario.h - small queries over small dirty tables, and their right answers.
  *
  *     scenarios_create -> (any number of runs, in any number of forked processes)* ->
  * scenarios_destroy
@@ -44,7 +44,7 @@ struct scenario {
     uint32_t *shard_counts;        /* By fold. */
     uint64_t chunk_count;          /* Of all scans. */
     struct buf *answers;           /* By query: CSV. */
-    struct buf audit;              /* As scenario_put_audit writes them. */
+    struct buf audit;              /* As scenario_put_audit writes it. */
 };
 
 struct scenarios {
@@ -64,7 +64,7 @@ void scenario_put_audit(const struct audit *audit, struct buf *out);
 MUST_USE status scenario_put_rows(const struct scenario *scenario, uint32_t query,
                                   const struct buf *bytes, struct arena *arena, struct buf *out,
                                   struct error *err);
-/* Checks that the counters balances and writes its audit. */
+/* Checks that the counts reconcile and writes the audit. */
 MUST_USE status scenario_check_counters(const struct scenario *scenario,
                                         const struct counters *counters, struct arena *arena,
                                         struct buf *out, struct error *err);

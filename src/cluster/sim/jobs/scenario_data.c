@@ -80,7 +80,7 @@ const struct scenario_spec scenario_specs[] = {
     {"mixed", {"chain", "above", "titled", "union"}, 700, false, 0},
     {"joins by shards", {"named", "titled", "deep"}, 500, false, 1},
     {"unordered joins by shards", {"none", "unmatched"}, 600, false, 1},
-    {"sifted joins", {"named", "unmatched"}, 500, false, 100},
+    {"filtered joins", {"named", "unmatched"}, 500, false, 100},
     {"poison", {"doses"}, 120, true, 0},
 };
 

@@ -10,7 +10,7 @@ enum {
     CHECK_MS = 250,
     OBSERVE_MS = 2000,
     RUSH_MS = 1000,         /* Until all nodes are there. */
-    CLEAN_LIMIT_MS = 60000, /* Until nothing is left, after all clients have ended: two leases. */
+    CLEAN_LIMIT_MS = 60000, /* After all clients have ended, until no job is left: two leases. */
     STEPS_MAX = 2000000
 };
 
@@ -177,7 +177,7 @@ static void check_timer(void *context, uint64_t number)
     world_after(&cluster->world, CHECK_MS, check_timer, cluster, number);
 }
 
-/* Somebody who asks for a job that is not his. */
+/* An observer reads jobs of others, which is allowed, and changes nothing. */
 static void observe_timer(void *context, uint64_t number)
 {
     struct cluster *cluster = context;

@@ -24,7 +24,7 @@ enum misdeed {
     JOB_OF_OTHERS, /* The same name, another question or owner. */
     READS,         /* Without a key, which is allowed, */
     OF_OTHERS = READS,
-    OWN_JOB, /* and all of this to his own. */
+    OWN_JOB, /* and all of this to its own. */
     OWN_CHUNK,
     OWN_END,
     OWN_VIEW,
@@ -35,7 +35,7 @@ enum misdeed {
 
 static const char own_job[] = "job-of-an-adversary";
 
-/* What a request was meant to be, for the answer. */
+/* What a request attempted, to judge the answer. */
 struct attempt {
     enum misdeed misdeed;
     uint32_t client;
@@ -130,7 +130,7 @@ static bool any_job(struct cluster *cluster, struct buf *body, struct api_reques
     struct error err;
     uint32_t chosen = world_below(&cluster->world, scenarios->healthy_count);
     if (job_request_encode(&scenarios->items[chosen].request, body, &err) != STATUS_OK) {
-        world_fail(&cluster->world, "an unknown sender's job can't be written: %s", err.text);
+        world_fail(&cluster->world, "the adversary's job can't be written: %s", err.text);
         return false;
     }
     request->body = (struct text){(const char *)body->bytes, (uint32_t)body->size};
@@ -153,7 +153,8 @@ static const enum api_kind kinds[MISDEEDS] = {
     [OWN_DELETE] = API_DELETE_JOB,
 };
 
-/* He shows his own key, which is not theirs, or none where that is no way to cancel a job. */
+/* It shows its own key, which is not the owner's, or none, where that does not cancel a job: an
+ * operator may DELETE without a key. */
 static bool shows_key(struct world *world, enum misdeed misdeed)
 {
     if (misdeed == READS) return false;
@@ -219,7 +220,7 @@ static void act(struct sim_adversary *adversary)
     struct sim_client *client = &cluster->clients[attempt.client];
     if (!client->has_begun) return;
     attempt.submission = client->submission;
-    /* A name that nobody has is anybody's. */
+    /* A name that no job has may be taken. */
     if (misdeed == JOB_OF_OTHERS && !rules_is_held(cluster, client)) return;
     commit(adversary, misdeed, attempt, text_of(client->job));
 }
@@ -255,19 +256,18 @@ void sim_adversary_reply(struct sim_adversary *adversary, uint64_t packed,
     struct world *world = &cluster->world;
     struct attempt attempt = attempt_unpack(packed);
     bool is_sense = code / 100 == 2 || code / 100 == 4 || code == 503;
-    if (!is_sense) world_fail(world, "an unknown sender was answered with %u", code);
+    if (!is_sense) world_fail(world, "the adversary was answered with %u", code);
     if (attempt.misdeed >= OF_OTHERS || code / 100 != 2) return;
     struct sim_client *client = &cluster->clients[attempt.client];
-    /* A job that has gone can be deleted, and seen to be cancelled; that none is removed that is
-     * wanted, is a rule for workers. */
+    /* A job that has gone can be deleted, and seen as cancelled; rules.c checks that workers remove
+     * no job whose client waits for it. */
     if (request->kind == API_DELETE_JOB || request->kind == API_GET_JOB) return;
-    /* To a gateway that has lately come up, the job that is his is the one of this name. */
-    if (client->is_squatted && request->kind != API_PUT_JOB) return;
-    /* A name that was nobody's for a moment, while the request was under way, was anybody's. */
+    /* A gateway that has just restarted knows the adversary's job as the one of this name. */
+    if (client->name_is_taken && request->kind != API_PUT_JOB) return;
+    /* A name that was free for a moment, while the request was under way, could be taken. */
     bool was_free = client->freed_ms > 0 && world->now_ms < client->freed_ms + REQUEST_MS;
     if (was_free && request->kind == API_PUT_JOB) return;
     bool is_same = client->submission == attempt.submission;
     if (!is_same || client->is_leaving || !rules_is_held(cluster, client)) return;
-    world_fail(world, "an unknown sender asked something of %s, and it was done: misdeed %d",
-               client->job, (int)attempt.misdeed);
+    world_fail(world, "the adversary changed %s: misdeed %d", client->job, (int)attempt.misdeed);
 }

@@ -4,7 +4,7 @@
 #include "cluster/sim/jobs/cluster.h"
 #include "cluster/wire/message.h"
 
-/* Of copies there are few, and no book is kept of them. */
+/* Copies are few, and have no counters of their own: they are altered more often. */
 enum { ALTERATIONS_MAX = 3, ALTERED_PER_MILLE = 15, ALTERED_COPIES_PER_MILLE = 300 };
 
 /* One bit of what a chunk or an item holds; false: it holds nothing. */

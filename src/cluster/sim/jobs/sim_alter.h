@@ -1,8 +1,8 @@
-/* sim_alter.h - messages that are altered on their way, so that their seals are right again.
+/* sim_alter.h - messages that are altered on their way, with checksums that match again.
  *
- * No accident does this: it is what a mistake in a node's memory would do. What counts and sums of
- * streams and the audit are for is to see it: the job may fail, or the message may have been left
- * out as a duplicate; a wrong answer it must never be.
+ * A network does not do this; a broken memory of a node would. The counts and sums of streams and
+ * the audit exist to notice it: the job may fail, or the message may be dropped as a duplicate, but
+ * the answer must not be wrong.
  */
 #ifndef CLUSTER_SIM_JOBS_SIM_ALTER_H
 #define CLUSTER_SIM_JOBS_SIM_ALTER_H

@@ -1,8 +1,8 @@
-/* sim_client.c - a client as a process: reads chunks, sends requests, keeps a journal and what it
- * was given, and may be killed at any effect.
+/* sim_client.c - a client as a process: reads chunks, sends requests, keeps a journal and the
+ * answers, and may be killed at any effect.
  *
- * What it was given is checked as it comes: batches of an answer in order and once each, parts of
- * the audit likewise. A client that is killed begins its output anew, as a process does.
+ * Answers are checked as they arrive: each batch once and in order, parts of the audit likewise. A
+ * client that is killed begins its output anew, as a process does.
  */
 #include "cluster/sim/jobs/sim_client.h"
 
@@ -27,7 +27,7 @@ static const struct scenario_table *table_of(const struct sim_client *client, ui
 
 static void step(struct sim_client *client, struct client_event *event);
 
-/* Of a reading: incarnation, scan and number in one. */
+/* A read that is under way: incarnation, scan and number in one. */
 static uint64_t read_pack(const struct sim_client *client, uint32_t scan, uint64_t number)
 {
     uint64_t incarnation = client->incarnation & (((uint64_t)1 << INCARNATION_BITS) - 1);
@@ -72,8 +72,8 @@ static unsigned char *chunk_mark(struct sim_client *client, uint32_t scan, uint6
     return NULL;
 }
 
-/* How often chunks are sent is what the profiles promise something about; an unknown sender who has
- * taken the name of a job that is over sends what he likes. */
+/* The profiles have a budget for chunks sent again. Chunks of an adversary that has taken the name
+ * of a job that is over do not count: the manifest tells them apart. */
 void sim_client_sent(struct cluster *cluster, const struct message *message)
 {
     for (uint32_t i = 0; i < cluster->settings.client_count; i++) {
@@ -174,7 +174,7 @@ static void finish(struct sim_client *client, const struct error *outcome)
 {
     struct world *world = &client->cluster->world;
     if (client->is_reused && outcome->code == STATUS_USAGE) {
-        /* The job that had the name is still known somewhere; it can't be for ever. */
+        /* A node still has the earlier job of this name; its lease will end it. */
         world_trace(world, "client %u: is refused: %s", client->number, outcome->text);
         end_process(client);
         world_after(world, world_between(world, 5, 150), restart_timer, client,
@@ -308,7 +308,7 @@ static void new_submission(struct sim_client *client)
 {
     (void)snprintf(client->job, sizeof client->job, "job-%u-%u", client->number,
                    client->submission + 1); /* Fits. */
-    client->is_squatted = false;
+    client->name_is_taken = false;
     new_job(client);
 }
 
@@ -345,7 +345,7 @@ static int compare_sent(const void *a, const void *b)
     return (left->number > right->number) - (left->number < right->number);
 }
 
-/* What the journal holds, in order and each chunk once; the journal itself grows on. */
+/* The chunks in the journal, in order and each once; the journal itself keeps growing. */
 static void read_journal(struct sim_client *client)
 {
     struct buf *copy = &client->resumed;

@@ -1,4 +1,4 @@
-/* sim_client.h - a client as a process: its role, its journal, and what it was given.
+/* sim_client.h - a client as a process: its role, its journal, and the answers that it received.
  *
  *     sim_client_init -> (sim_client_start -> killed)* -> ended or gone -> sim_client_done
  */
@@ -35,11 +35,11 @@ struct sim_client {
     uint64_t ended_ms; /* Or gone. */
     bool waits_for_slot;
     bool is_accepted;
-    bool is_leaving;   /* Has said DELETE. */
-    uint64_t freed_ms; /* When a worker last removed a job of its name. */
-    bool is_squatted;  /* Somebody else got its job's name where it was free. */
-    bool is_reused;    /* It had another job of this name. */
-    uint64_t manifest; /* Of its job, as the workers have it; 0: none has yet. */
+    bool is_leaving;    /* Has sent DELETE. */
+    uint64_t freed_ms;  /* When a worker last removed a job of its name. */
+    bool name_is_taken; /* Another process took its job's name while it was free. */
+    bool is_reused;     /* It had another job of this name. */
+    uint64_t manifest;  /* Of its job, as the workers have it; 0: none has yet. */
     uint64_t incarnation;
     uint32_t crash_after;
     struct client *role;
@@ -69,7 +69,7 @@ enum sim_kill {
 };
 void sim_client_kill(struct sim_client *client, enum sim_kill how);
 void sim_client_reply(struct sim_client *client, uint64_t request_id, struct api_reply *reply);
-/* A gateway hands a chunk on. */
+/* A gateway sends a chunk to the work queues. */
 void sim_client_sent(struct cluster *cluster, const struct message *message);
 
 #endif

@@ -1,9 +1,9 @@
-/* sim_echo.h - messages of a job that has gone, which come once more when another one has its name.
+/* sim_echo.h - messages of an earlier job, which arrive again when another job has its name.
  *
  *     sim_echo_keep* -> sim_echo_begin -> (they come) -> sim_echo_done
  *
- * A connection that is lost late, or a queue that is read late, does this by chance and seldom.
- * They must have no effect: the new job's manifest is another one.
+ * A connection that is lost late, or a queue that is read late, does this seldom; here it is
+ * frequent. Such messages must have no effect: the new job has another manifest.
  *
  * Memory: a few are kept, in the cluster.
  */
@@ -28,12 +28,12 @@ struct sim_echo {
 };
 
 struct sim_echoes {
-    struct sim_echo kept[SIM_ECHOES]; /* Whatever came last. */
+    struct sim_echo kept[SIM_ECHOES]; /* A ring: the last ones. */
     uint64_t kept_count;
     uint32_t sent_count;
 };
 
-/* Copies what is sent for the client that uses a name again, if the settings say so. */
+/* Copies a message of the client that uses a name again, if the settings say so. */
 void sim_echo_keep(struct sim_node *node, const struct effect_send *sent,
                    const struct message *message);
 void sim_echo_begin(struct cluster *cluster);

@@ -1,7 +1,8 @@
 /* sim_node.c - a gateway or a worker as a process: events queue up, one is stepped at a time, its
  * effects are carried out in order, and a crash may come between any two of them.
  *
- * Maps are run when their time is over. What a worker has in flight is noted as event.h asks.
+ * A map is computed when its simulated time is over. Items in flight have intent records, as
+ * event.h asks.
  */
 #include "cluster/sim/jobs/sim_node.h"
 
@@ -147,8 +148,8 @@ static void map_begin(struct sim_node *node, struct map_task *task)
 
 /* ---- effects ---- */
 
-/* Whatever is sent can be read, and keeps to the rules; and how often somebody asks for what is
- * missing is counted. */
+/* Every message sent can be decoded and keeps to the rules; requests for missing messages are
+ * counted. */
 static void look_at(struct sim_node *node, const struct effect_send *sent)
 {
     struct cluster *cluster = node->cluster;
@@ -157,7 +158,8 @@ static void look_at(struct sim_node *node, const struct effect_send *sent)
     struct text bytes = {(const char *)sent->bytes.bytes, (uint32_t)sent->bytes.size};
     arena_reset(&cluster->scratch);
     if (message_decode(bytes, &cluster->scratch, &message, &err) != STATUS_OK) {
-        world_fail(&cluster->world, "%s sends what nobody can read: %s", node->name, err.text);
+        world_fail(&cluster->world, "%s sends a message that can't be decoded: %s", node->name,
+                   err.text);
         return;
     }
     rules_send(node, &message, sent->token);
@@ -307,8 +309,8 @@ static void step(struct sim_node *node, struct event *event)
         request.body.bytes = (const char *)event->request.body.bytes;
         event->request.api = &request;
     }
-    /* A chunk is noted while it is mapped, not while it is taken: else a note of earlier
-     * incarnations would be released before it matters. */
+    /* A chunk has an intent record while it is mapped, not while it is accepted: else the record of
+     * an earlier incarnation would be released before the map begins. */
     uint64_t item = 0;
     const struct buf *message = NULL;
     if (event->kind == EVENT_RECORD) message = &event->record.bytes;
@@ -433,11 +435,11 @@ static status create_worker(struct sim_node *node, struct error *err)
     return worker_create(&config, &node->worker, err);
 }
 
-/* Hands over what is on the disk; a crash may come in the middle of it. */
+/* Replays intent records and logs from the disk; a crash may interrupt it. */
 static void replay(struct sim_node *node)
 {
     for (uint32_t i = 0; i < SIM_DISK_INTENTS && node->is_up; i++) {
-        const struct sim_note *intent = &node->disk.intents[i];
+        const struct sim_intent *intent = &node->disk.intents[i];
         if (intent->item == 0) continue;
         struct event event = {.kind = EVENT_INTENT, .intent = {intent->item, intent->starts}};
         step(node, &event);
@@ -490,7 +492,7 @@ static void restart_timer(void *context, uint64_t incarnation)
     if (node->incarnation == incarnation && !node->is_up) sim_node_start(node);
 }
 
-/* All that a process has in memory is gone. */
+/* The process loses all its memory. */
 static void end_process(struct sim_node *node)
 {
     node->is_up = false;
@@ -504,7 +506,7 @@ static void end_process(struct sim_node *node)
         map_task_destroy(node->maps_running[i].task);
     }
     node->map_count = 0;
-    rules_hands_done(&node->hands);
+    rules_in_flight_done(&node->in_flight);
     gateway_destroy(node->gateway);
     worker_destroy(node->worker);
     mapper_destroy(node->mapper);
@@ -529,8 +531,8 @@ void sim_node_crash(struct sim_node *node, enum sim_crash how, uint64_t down_ms)
     world_after(&cluster->world, down_ms, restart_timer, node, node->incarnation);
 }
 
-/* An item that ended a worker again and again can't be told from poison; that this happens by
- * chance is not what is looked for. */
+/* An item that is in flight at several crashes can't be told from a poison message, and its job
+ * would fail; planned crashes must not cause that by chance. */
 bool sim_node_may_crash(const struct sim_node *node)
 {
     return sim_disk_suspicion(&node->disk) < SUSPICION_MAX;
@@ -562,7 +564,7 @@ void sim_node_pause(struct sim_node *node, uint64_t pause_ms)
 {
     struct world *world = &node->cluster->world;
     if (!node->is_up) return;
-    world_trace(world, "%s: stands still for %llu ms", node->name, (unsigned long long)pause_ms);
+    world_trace(world, "%s: is paused for %llu ms", node->name, (unsigned long long)pause_ms);
     node->paused_until_ms = world->now_ms + pause_ms;
 }
 

@@ -3,7 +3,7 @@
  *     sim_node_init -> (sim_node_start -> crash or stop)* -> sim_node_done
  *
  * Events queue up, one is stepped at a time, its effects are carried out in order; a crash may come
- * between any two of them. One that crashed or stopped starts again by itself.
+ * between any two of them. A node that crashed or stopped restarts by itself.
  */
 #ifndef CLUSTER_SIM_JOBS_SIM_NODE_H
 #define CLUSTER_SIM_JOBS_SIM_NODE_H
@@ -49,7 +49,7 @@ struct sim_node {
     struct sim_bus bus;
     struct sim_disk disk;
     struct effects effects;
-    struct rule_hands hands;
+    struct rule_in_flight in_flight;
     struct event *events; /* A ring. */
     uint32_t event_first;
     uint32_t event_count;

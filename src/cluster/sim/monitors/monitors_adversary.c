@@ -59,7 +59,7 @@ void monitors_replay(struct monitors_cluster *cluster, uint32_t place)
         target = &cluster->processes[world_below(world, cluster->process_count)];
     enum monitors_door door = (enum monitors_door)packet.to.bytes[0];
     if (!monitors_is_monitor(target)) door = MONITORS_DOOR_HEART;
-    packet.to = monitors_process_address(target, door); /* He knows where its socket is now. */
+    packet.to = monitors_process_address(target, door); /* The adversary knows its socket. */
     bool is_old = target != meant || chosen->was_heard || packet.receiver_run != target->run;
     packet.origin = is_old ? MONITORS_REPLAYED : MONITORS_GENUINE;
     if (world_is_traced(world)) {

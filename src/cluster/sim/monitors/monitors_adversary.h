@@ -1,7 +1,7 @@
-/* monitors_adversary.h - sends datagrams past an adversary, who records, replays and forges them.
+/* monitors_adversary.h - sends datagrams past an adversary that records, replays and forges them.
  *
- * He has no key. He can send again what he has recorded, to any process and much later, and make
- * datagrams up. A datagram that he replays counts as a recording only where the original can no
+ * The adversary has no key. It can replay what it has recorded, to any process and much later, and
+ * make datagrams up. A replayed datagram counts as a recording only where the original can no
  * longer count: it was heard, or it goes to another process, or to another incarnation of it.
  */
 #ifndef CLUSTER_SIM_MONITORS_MONITORS_ADVERSARY_H

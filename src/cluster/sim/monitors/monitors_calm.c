@@ -1,7 +1,8 @@
-/* monitors_calm.c - what must come of it when faults are over: a leader, every node, and then rest.
+/* monitors_calm.c - the promises after the last fault: a leader, every node up, and then no more
+ * actions.
  *
- * What only a person can mend is mended first: monitors start monitors, and kill them only when
- * they have a leader, so somebody has to see to it that a majority can work at all.
+ * What only a person can repair is repaired first: monitors restart each other only when they have
+ * a leader, so an operator has to provide a majority that works.
  */
 #include "cluster/sim/monitors/monitors_cluster.h"
 
@@ -25,7 +26,7 @@ static bool is_working(const struct monitors_process *process)
            process->state < HEARTBEAT_STOPPING;
 }
 
-/* ---- what a person does ---- */
+/* ---- the operator's repairs ---- */
 
 static void mend_network(struct monitors_cluster *cluster)
 {
@@ -41,7 +42,7 @@ static void mend_network(struct monitors_cluster *cluster)
     net->lose_per_mille = net->late_per_mille = 0;
 }
 
-/* Whether it works, or can be started by others. */
+/* Whether it works, or another monitor may start it. */
 static bool is_able(const struct monitors_process *monitor)
 {
     bool is_stopping = monitor->is_up && monitor->state >= HEARTBEAT_STOPPING;
@@ -49,8 +50,8 @@ static bool is_able(const struct monitors_process *monitor)
     return is_working(monitor) || !monitor->is_up;
 }
 
-/* Whoever has stopped too many of them starts some again, and so does the host where the last one
- * was killed. False: there was no need. */
+/* The operator who has stopped too many of them starts some again, and so does the host where the
+ * last one was killed. False: there was no need. */
 static bool mend_monitors(struct monitors_cluster *cluster)
 {
     uint32_t able_count = 0;
@@ -75,7 +76,7 @@ static bool mend_monitors(struct monitors_cluster *cluster)
     return has_mended;
 }
 
-/* ---- looking ---- */
+/* ---- settling ---- */
 
 static void note_majority(struct monitors_cluster *cluster)
 {
@@ -105,7 +106,7 @@ static void check_leader(struct monitors_cluster *cluster)
     }
 }
 
-/* The first one who is not as it should be, or NULL. */
+/* The first process that is neither up nor rightly stopped, or NULL. */
 static const struct monitors_process *find_unsettled(struct monitors_cluster *cluster,
                                                      struct monitors_process *leader)
 {
@@ -125,8 +126,8 @@ static const struct monitors_process *find_unsettled(struct monitors_cluster *cl
 static uint64_t settle_limit(const struct monitors_settings *settings)
 {
     uint64_t start_ms = BACK_OFF_MAX_MS + settings->start_timeout_ms + settings->startup_ms;
-    /* Monitors are started, one leads; what it takes for dead or hung is started; and once more,
-     * since it may have been told in vain just before. */
+    /* Monitors are started, one leads and restarts what it takes for dead or hung; all of it twice,
+     * since a command just before the last fault may have been in vain. */
     return 2 * ((uint64_t)settings->lease_ms * MONITORS_BOUND_LEASES +
                 settings->failure_timeout_ms) +
            settings->stall_timeout_ms + 3 * start_ms + MONITORS_BOUND_SLACK_MS;
@@ -137,7 +138,8 @@ static uint64_t acts(const struct monitors_cluster *cluster)
     return cluster->report.restart_count + cluster->order_count;
 }
 
-/* All is well when it has been so for a while: what was missed or promised before may still come.
+/* Settled: for a while all nodes are up and no monitor acts; late timeouts and promises from before
+ * are over then.
  */
 static void look_for_rest(struct monitors_cluster *cluster, struct monitors_process *leader)
 {
@@ -183,7 +185,7 @@ static void check_rest(struct monitors_cluster *cluster, struct monitors_process
     }
 }
 
-/* Whoever asks is answered by every monitor, with all nodes. */
+/* An operator is answered by every monitor, with all nodes. */
 static void check_answers(struct monitors_cluster *cluster)
 {
     const struct monitors_operator *operator_ = &cluster->operators[0];
@@ -198,8 +200,8 @@ static void check_answers(struct monitors_cluster *cluster)
     }
 }
 
-/* Gateways know who leads, and what happened: all the same. What somebody was told by another
- * incarnation of the leader may bear the numbers current, when all had forgotten them. */
+/* Gateways know who leads, and the same events. Those that a gateway has from another incarnation
+ * of the leader are left out: when all monitors restarted, numbers of events are used again. */
 static void check_gateways(struct monitors_cluster *cluster, const struct monitors_process *leader)
 {
     const struct monitors_process *first = NULL;
@@ -222,7 +224,7 @@ static void calm_timer(void *context, uint64_t number)
 {
     struct monitors_cluster *cluster = context;
     uint64_t now_ms = cluster->world.now_ms;
-    /* What an operator wanted and what drivers were told before the last fault may come late. */
+    /* Requests of operators and commands to drivers from the time of faults may act late. */
     if (cluster->settled_ms == 0 && mend_monitors(cluster)) cluster->calm_ms = 0;
     if (cluster->calm_ms == 0 && monitors_drives_are_done(cluster)) cluster->calm_ms = now_ms;
     note_majority(cluster);

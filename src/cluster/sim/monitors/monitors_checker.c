@@ -1,15 +1,15 @@
-/* monitors_checker.c - what must hold at every step, counted apart from the roles.
+/* monitors_checker.c - invariants of every step, with state apart from that of the roles.
  *
- * The checker sees every datagram and every moment of the world. It counts a heartbeat as heard
- * where a monitor *must* take it: it is genuine, the node's last one so far, and brings the
- * monitor's number (cluster/role/replay_guard.h). Where the monitor may but need not take it,
- * nothing is said.
+ * The checker sees every datagram and the time of the world. It counts a heartbeat as heard where a
+ * monitor *must* accept it: it is genuine, the node's latest so far, and carries the monitor's
+ * nonce (cluster/role/replay_guard.h). Where the monitor may but need not accept it, the checker
+ * demands nothing.
  */
 #include "cluster/sim/monitors/monitors_cluster.h"
 
 #include <string.h>
 
-/* Room for what a tick rounds. */
+/* Clocks are read once a tick. */
 enum { ROUNDING_MS = 2 * MONITOR_TICK_MS, PPM = 1000000 };
 
 static uint64_t local_since(const struct monitors_process *process, uint64_t from_ms)
@@ -35,14 +35,14 @@ static bool is_leading(const struct monitors_process *monitor)
 
 /* ---- heartbeats ---- */
 
-/* Whether a monitor must take it. */
+/* Whether a monitor must accept it. */
 static bool is_taken(struct monitors_process *monitor, const struct monitors_sight *sight,
                      const struct monitors_packet *packet, const struct datagram *datagram)
 {
     uint32_t half_ms = monitor->cluster->settings.failure_timeout_ms / 2;
     bool is_known = sight->heard_ms != 0 && sight->node_run == packet->sender_run;
     if (datagram->nonce == 0) return false;
-    /* A number that was not used for long is void. */
+    /* A nonce that was not used for long is void. */
     bool is_in_use =
         is_known && local_since(monitor, sight->heard_ms) + ROUNDING_MS < REPLAY_GUARD_NONCE_MS;
     if (is_in_use && datagram->nonce == sight->nonce) return datagram->sequence > sight->sequence;
@@ -83,7 +83,7 @@ bool monitors_stop_may_stand(const struct monitors_process *process,
            sight_of(leader, process->index)->node_run <= process->stopped_run;
 }
 
-/* Another monitor says that somebody is not stopped: whoever hears it may believe it. */
+/* Another monitor says that a node is not stopped: a monitor that hears it may believe it. */
 static void note_view(struct monitors_process *monitor, const struct view *view)
 {
     struct monitors_cluster *cluster = monitor->cluster;
@@ -138,7 +138,7 @@ void monitors_check_stepped(struct monitors_process *monitor)
     }
 }
 
-/* ---- orders and drives ---- */
+/* ---- orders and commands to drivers ---- */
 
 static void check_office(struct monitors_process *monitor, struct term term, const char *what)
 {
@@ -151,24 +151,25 @@ static void check_office(struct monitors_process *monitor, struct term term, con
                what, (unsigned long long)term.number);
 }
 
-/* Nobody is touched who was heard in time and got on. */
+/* No node is restarted that was heard in time and made progress. */
 static void check_cause(struct monitors_process *monitor, uint32_t node, const char *what)
 {
     struct monitors_cluster *cluster = monitor->cluster;
     const struct monitors_settings *settings = &cluster->settings;
     const struct monitors_sight *sight = sight_of(monitor, node);
-    /* What comes late from one that has died since is no reason to wait. */
+    /* A late heartbeat of an earlier incarnation is no reason to wait. */
     if (sight->heard_ms == 0 || sight->node_run != cluster->processes[node].run) return;
     uint64_t silent_ms = local_since(monitor, sight->heard_ms);
     uint64_t still_ms = local_since(monitor, sight->progress_ms);
     if (silent_ms + ROUNDING_MS > settings->failure_timeout_ms) return;
     if (still_ms + ROUNDING_MS > settings->stall_timeout_ms) return;
-    world_fail(&cluster->world, "%s %s %s, which was heard %llu ms ago and got on %llu ms ago",
-               monitor->name, what, cluster->processes[node].name, (unsigned long long)silent_ms,
+    world_fail(&cluster->world,
+               "%s %s %s, which was heard %llu ms ago and made progress %llu ms ago", monitor->name,
+               what, cluster->processes[node].name, (unsigned long long)silent_ms,
                (unsigned long long)still_ms);
 }
 
-/* Whether somebody knows that it was stopped on purpose, who could have said so by now. */
+/* Whether a monitor knows that it was stopped on purpose, and could have told the leader by now. */
 static bool is_known_stopped(struct monitors_process *monitor, uint32_t node)
 {
     struct monitors_cluster *cluster = monitor->cluster;
@@ -229,7 +230,7 @@ static void check_order(struct monitors_process *monitor, const struct datagram 
                 (unsigned long long)order->term.number);
     check_office(monitor, order->term, "orders");
     if (node == cluster->process_count) {
-        world_fail(&cluster->world, "%s orders somebody who is none of us", monitor->name);
+        world_fail(&cluster->world, "%s orders a node that is not of this cluster", monitor->name);
         return;
     }
     if (order->kind == ORDER_KILL) check_cause(monitor, node, "orders to die:");
@@ -242,7 +243,7 @@ static void note_challenge(struct monitors_process *monitor, const struct monito
 {
     struct monitors_cluster *cluster = monitor->cluster;
     uint32_t node = process_named(cluster, effect->datagram.to);
-    /* A monitor has another one with every other's main socket, which is not about heartbeats. */
+    /* Monitors challenge each other at their main sockets too; those are not about heartbeats. */
     if (node == cluster->process_count || effect->kind != MONITOR_SEND) return;
     if (effect->address.bytes[0] != MONITORS_DOOR_HEART) return;
     struct monitors_sight *sight = sight_of(monitor, node);
@@ -259,7 +260,7 @@ void monitors_check_effect(struct monitors_process *monitor, const struct monito
     if (effect->datagram.kind == DATAGRAM_CHALLENGE) note_challenge(monitor, effect);
 }
 
-/* ---- what nodes do about it ---- */
+/* ---- nodes that obey ---- */
 
 static void check_obeyed(struct monitors_process *process, const struct order *order)
 {
@@ -287,7 +288,7 @@ static void check_obeyed(struct monitors_process *process, const struct order *o
     world_fail(world, "%s obeys an order that no leader gave to this incarnation", process->name);
 }
 
-/* Of its own term a leader leaves nothing out. What it was told of others' it may have in part. */
+/* A leader omits no event of its own term. Of earlier terms it may know a part only. */
 static void check_events(struct monitors_process *process, const struct monitors_packet *packet,
                          const struct event_list *events)
 {

@@ -1,5 +1,4 @@
-/* monitors_cluster.h - all that a run of simulated monitors is made of; for the files of watch_*.c
- * only.
+/* monitors_cluster.h - the state of a run of simulated monitors; for the files of this room only.
  *
  * Among the processes nodes come first, then monitors, as in the monitors' list.
  */
@@ -59,7 +58,7 @@ struct monitors_settings {
     uint32_t fault_ms;
     uint32_t fault_gap_ms;
     bool reuses_ports;
-    uint32_t script;   /* WATCH_SCRIPTS: none. */
+    uint32_t script;   /* MONITORS_SCRIPTS: none. */
     uint32_t drive_ms; /* Mostly. */
     uint32_t drive_slow_per_mille;
     uint32_t drive_fail_per_mille;
@@ -89,16 +88,16 @@ struct monitors_cluster {
     bool script_is_on;
     uint64_t script_wait_ms;
     uint32_t script_leader; /* A process, */
-    uint32_t script_run;    /* and which incarnation of whom it is about. */
+    uint32_t script_run;    /* and the incarnation that the script is about. */
     uint64_t script_orders;
     struct term script_term;
     /* Phases. */
     bool faults_are_over;
     uint64_t heal_ms;
-    uint64_t calm_ms;     /* When the last effect of a fault was over. */
-    uint64_t majority_ms; /* Since when enough monitors work; 0: they don't. */
+    uint64_t calm_ms;     /* When the last driver of the time of faults was done; 0: not yet. */
+    uint64_t majority_ms; /* Since when a majority of monitors works; 0: none does. */
     bool had_leader;      /* Since then. */
-    uint64_t well_ms;     /* Since when nothing is wrong; 0: something is. */
+    uint64_t well_ms;     /* Since when all nodes are up; 0: one is not. */
     uint64_t settled_ms;  /* 0: not yet. */
     struct term settled_term;
     uint64_t settled_acts; /* Drives and orders until then. */
@@ -139,7 +138,7 @@ void monitors_script_begin(struct monitors_cluster *cluster);
 
 /* monitors_calm.c */
 struct monitors_process *monitors_leader(struct monitors_cluster *cluster); /* NULL: none. */
-/* Faults are over: from now on it has to come to rest. */
+/* Faults are over: the cluster must settle. */
 void monitors_calm_begin(struct monitors_cluster *cluster);
 
 #endif

@@ -1,6 +1,6 @@
 /* monitors_driver.c - simulated drivers: they start and kill, late, in vain, or not at all.
  *
- * Terms fence nodes, not drivers: what a driver was told a minute ago it does now. A node's folder
+ * Terms fence nodes, not drivers: a driver carries out a command of a minute ago. A node's folder
  * has a lock, so a second process of one name ends at once, and a start fails while one runs.
  */
 #include "cluster/sim/monitors/monitors_cluster.h"
@@ -8,7 +8,7 @@
 /* A real driver gives up at its own timeout. */
 enum { DRIVE_LIMIT_MS = 60000, DRIVE_SLOW_MS = 3000, DRIVE_CALM_MS = 50, POLL_MS = 50 };
 
-/* Tells the monitor; one that stands still or hangs hears it later. */
+/* Tells the monitor; one that is paused or hangs hears it later. */
 static void driven_timer(void *context, uint64_t number)
 {
     struct monitors_cluster *cluster = context;
@@ -52,13 +52,13 @@ static void drive_timer(void *context, uint64_t number)
     struct monitors_drive *drive = &cluster->drives[number];
     struct monitors_process *target = &cluster->processes[drive->node];
     struct monitors_process *monitor = monitors_monitor(cluster, drive->monitor);
-    /* A driver is a thread of its monitor, which may be standing still. One whose monitor has died
-     * goes on, as a service of its host would. */
+    /* A driver is a thread of its monitor, which may be paused. One whose monitor has died
+     * continues, as a service of its host would. */
     if (monitor->is_up && monitor->run == drive->monitor_run && monitor->is_paused) {
         world_after(&cluster->world, POLL_MS, drive_timer, cluster, number);
         return;
     }
-    /* Some fail before they have done anything, some after. */
+    /* Some fail before they have acted, some after. */
     if (drive->fails &&
         (cluster->driver_is_broken[drive->node] || world_chance(&cluster->world, 500))) {
         finish(cluster, number, "the driver failed");

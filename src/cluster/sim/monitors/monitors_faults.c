@@ -1,8 +1,8 @@
-/* monitors_faults.c - what goes wrong among monitors and nodes, drawn from the seed.
+/* monitors_faults.c - faults of monitors and nodes, drawn from the seed.
  *
- * Sizes and habits first; then one fault after the other, and in some runs a script
- * (monitors_script.c): a row of faults that has to come in this order to matter, which chance alone
- * would seldom give.
+ * Sizes and timeouts first; then one fault after the other, and in some runs a script
+ * (monitors_script.c): faults that matter only in a certain order, which chance alone would seldom
+ * give.
  */
 #include "cluster/sim/monitors/monitors_cluster.h"
 
@@ -38,7 +38,7 @@ static const uint32_t weights[FAULT_KINDS] = {
 
 enum { PAUSE_MAX_MS = 10000, CUT_MAX_MS = 8000, JUMP_MAX_MS = 3600000, FLAPS = 8 };
 
-/* ---- the shape of the run ---- */
+/* ---- drawing a run ---- */
 
 static void draw_times(struct monitors_cluster *cluster)
 {
@@ -107,7 +107,7 @@ static struct monitors_process *any_process(struct monitors_cluster *cluster)
     return &cluster->processes[world_below(world, cluster->process_count)];
 }
 
-/* Whoever keeps it on its host starts it again. */
+/* The supervisor on its host restarts it. */
 static void start_timer(void *context, uint64_t run)
 {
     struct monitors_process *process = context;
@@ -202,7 +202,7 @@ static void cut(struct monitors_cluster *cluster)
     world_after(world, world_between(world, 100, CUT_MAX_MS), mend_timer, cluster, number);
 }
 
-/* The flaps that are left are counted above the cut. */
+/* The bits above the cut count the flaps that are left. */
 static void flap_timer(void *context, uint64_t number)
 {
     struct monitors_cluster *cluster = context;
@@ -321,7 +321,7 @@ static void fault_timer(void *context, uint64_t number)
         return;
     }
     uint32_t kind = world_draw(world, weights, FAULT_KINDS);
-    /* A script is left alone, mostly: it is about one thing. */
+    /* Other faults seldom disturb a script: it needs its order. */
     if (!cluster->script_is_on || world_chance(world, 100)) {
         cluster->report.fault_count++;
         happen(cluster, (enum monitors_fault)kind);

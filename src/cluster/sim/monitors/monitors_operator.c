@@ -1,7 +1,8 @@
-/* monitors_operator.c - somebody who asks the monitors, as cluster/supervise/operator.h does.
+/* monitors_operator.c - an operator's request to the monitors, as cluster/supervise/operator.h
+ * sends it.
  *
- * An operator is none of the cluster's names, so it is challenged by every monitor first. It asks
- * all of them, again and again for a while.
+ * An operator has none of the cluster's names, so every monitor challenges it first. It asks all of
+ * them, several times: datagrams get lost.
  */
 #include "cluster/sim/monitors/monitors_cluster.h"
 

@@ -1,10 +1,9 @@
-/* monitors_process.c - the incarnation of a simulated process: it heartbeats, ticks, stands still,
- * hangs and ends.
+/* monitors_process.c - a simulated process: it sends heartbeats, ticks, pauses, hangs and ends.
  *
- * Two threads are told apart: the heartbeat's, and the main loop's. One that is paused has neither;
- * one that hangs has no main loop. What arrives meanwhile waits in its socket, as far as there is
- * room, and is read when it goes on; whether it reads first or notices first that time has passed
- * is drawn each time.
+ * A process has two threads: the heartbeat's and the main loop's. A paused process runs neither;
+ * one that hangs runs no main loop. Datagrams that arrive meanwhile wait in its socket, as far as
+ * there is room. When it resumes, it reads them before or after it notices that time has passed;
+ * the seed decides, since a real scheduler may do either.
  */
 #include "cluster/sim/monitors/monitors_cluster.h"
 
@@ -33,14 +32,14 @@ uint64_t monitors_process_now(const struct monitors_process *process)
     return process->clock_base_ms + passed_ms * (uint64_t)(PPM + process->rate_ppm) / PPM;
 }
 
-/* How long `local_ms` of the process's time take. */
+/* `local_ms` of the process's clock in time of the world, rounded up. */
 static uint64_t world_ms(const struct monitors_process *process, uint64_t local_ms)
 {
     uint64_t rate = (uint64_t)(PPM + process->rate_ppm);
     return (local_ms * PPM + rate - 1) / rate;
 }
 
-/* A host that starts anew counts from there. */
+/* A host that reboots counts from an arbitrary number. */
 static void clock_restart(struct monitors_process *process)
 {
     struct world *world = &process->cluster->world;
@@ -56,7 +55,7 @@ static uint64_t wall_now(const struct monitors_process *process)
     return (uint64_t)(process->wall_ms + (int64_t)process->cluster->world.now_ms);
 }
 
-/* ---- what it says ---- */
+/* ---- sending ---- */
 
 struct monitor_address monitors_process_address(const struct monitors_process *process,
                                                 enum monitors_door door)
@@ -126,7 +125,7 @@ static void step(struct monitors_process *process, struct monitor_event *event)
     carry_out(process);
 }
 
-/* ---- its threads ---- */
+/* ---- the two threads ---- */
 
 static void heart_timer(void *context, uint64_t run)
 {
@@ -172,7 +171,7 @@ static void tick_timer(void *context, uint64_t run)
                 run);
 }
 
-/* ---- what it hears ---- */
+/* ---- receiving ---- */
 
 static void hear_as_monitor(struct monitors_process *process, const struct monitors_packet *packet,
                             const struct datagram *datagram)
@@ -223,7 +222,7 @@ static void hear_as_node(struct monitors_process *process, const struct monitors
     }
 }
 
-/* Beats and views are too many to be read. */
+/* Heartbeats and views are too many to be read. */
 static void trace_heard(const struct monitors_process *process, enum monitors_door door,
                         const struct monitors_packet *packet, const struct datagram *datagram)
 {
@@ -325,7 +324,7 @@ static void read_held(struct monitors_process *process)
     }
 }
 
-static void go_on(struct monitors_process *process)
+static void resume(struct monitors_process *process)
 {
     bool reads_first = world_chance(&process->cluster->world, 500);
     uint32_t run = process->run;
@@ -341,7 +340,7 @@ static void go_on(struct monitors_process *process)
     if (!reads_first) read_held(process);
 }
 
-/* ---- what is done to it ---- */
+/* ---- faults and orders ---- */
 
 void monitors_process_init(struct monitors_cluster *cluster, uint32_t index, enum node_role role,
                            const char *name)
@@ -463,9 +462,9 @@ void monitors_process_pause(struct monitors_process *process)
 void monitors_process_resume(struct monitors_process *process)
 {
     if (!process->is_up || !process->is_paused) return;
-    world_trace(&process->cluster->world, "%s: goes on", process->name);
+    world_trace(&process->cluster->world, "%s: resumes", process->name);
     process->is_paused = false;
-    go_on(process);
+    resume(process);
 }
 
 void monitors_process_hang(struct monitors_process *process)
@@ -480,7 +479,7 @@ void monitors_process_unhang(struct monitors_process *process)
     if (!process->is_up || !process->is_hung) return;
     world_trace(&process->cluster->world, "%s: does not hang any more", process->name);
     process->is_hung = false;
-    if (!process->is_paused) go_on(process);
+    if (!process->is_paused) resume(process);
 }
 
 static void finish_timer(void *context, uint64_t run)

@@ -1,7 +1,8 @@
-/* monitors_process.h - a simulated process: a node or a monitor, whether it lives or not.
+/* monitors_process.h - a simulated process: a node or a monitor, up or down.
  *
- * Every incarnation has a number, which timers carry, so that nothing a dead process wanted is
- * done.
+ * Every incarnation has a number (`run`), which timers carry, so that timers of a dead process do
+ * nothing. The `incarnation` of datagrams is another thing: it comes from the host's time of day,
+ * which may jump back, as in a real process.
  */
 #ifndef CLUSTER_SIM_MONITORS_MONITORS_PROCESS_H
 #define CLUSTER_SIM_MONITORS_MONITORS_PROCESS_H
@@ -31,7 +32,7 @@ struct monitors_process {
     bool is_paused;
     bool is_hung;
     bool was_stopped;     /* On purpose, and has ended. */
-    bool stop_was_asked;  /* By an operator, at some time. */
+    bool stop_was_asked;  /* By an operator, in any incarnation. */
     uint32_t stopped_run; /* The last one that was stopped; 0: none was. */
     uint32_t run;
     uint32_t port;
@@ -41,14 +42,14 @@ struct monitors_process {
     enum heartbeat_state state;
     uint64_t progress;
     uint32_t farewell_count; /* To be said. */
-    bool tick_is_due;        /* While it could not. */
+    bool tick_is_due;        /* It was due while the process was paused. */
     bool heartbeat_is_due;
     struct heartbeat_sender heartbeat_sender;
     struct monitor *monitor;          /* NULL: it is none, or down. */
     uint32_t held[MONITORS_HELD_MAX]; /* Packets. */
     uint32_t held_count;
-    struct term seen;        /* As the checker has counted it, */
-    struct event_place told; /* as is this, */
+    struct term seen;        /* The checker's: the last term, */
+    struct event_place told; /* the last event, */
     uint32_t told_by;        /* by whom, */
     uint32_t told_run;       /* in which incarnation. */
 };

@@ -1,7 +1,7 @@
 /* monitors_script.c - faults that matter only in a certain order.
  *
- * A script is a row of stages; each is tried again every few milliseconds until what it waits for
- * has come, and gives up when that takes too long.
+ * A script is a sequence of stages; each is tried again every few milliseconds until its condition
+ * holds. The script ends early when that takes too long.
  */
 #include "cluster/sim/monitors/monitors_cluster.h"
 
@@ -59,7 +59,7 @@ static bool make_forget(struct monitors_cluster *cluster)
     return true;
 }
 
-/* ---- a leader that nobody hears, and one that stands still ---- */
+/* ---- a leader that is cut off, and one that is paused ---- */
 
 static bool cut_leader(struct monitors_cluster *cluster)
 {
@@ -121,7 +121,7 @@ static bool replay_all(struct monitors_cluster *cluster)
     return true;
 }
 
-/* ---- an order, and the next incarnation of whom it was for ---- */
+/* ---- an order, and the next incarnation of its receiver ---- */
 
 static bool hang_one(struct monitors_cluster *cluster)
 {
@@ -171,7 +171,7 @@ static bool swap_when_ordered(struct monitors_cluster *cluster)
 static const struct script scripts[MONITORS_SCRIPTS] = {
     {"voters forget", {wait_for_leader, make_forget, heal}},
     {"the leader is cut off", {wait_for_leader, cut_leader, heal}},
-    {"the leader stands still", {wait_for_leader, pause_leader, resume_leader}},
+    {"the leader is paused", {wait_for_leader, pause_leader, resume_leader}},
     {"an order held back",
      {wait_for_leader, hang_and_hold, unhang_when_ordered, wait_for_view, replay_all}},
     {"an order recorded", {wait_for_leader, hang_one, wait_for_next_run, replay_all}},

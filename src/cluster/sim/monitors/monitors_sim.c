@@ -1,4 +1,4 @@
-/* monitors_sim.c - one run of simulated monitors: drawn, disturbed, and brought to rest. */
+/* monitors_sim.c - one run of simulated monitors: drawn, under faults, and until it settles. */
 #include "cluster/sim/monitors/monitors_sim.h"
 
 #include "engine/base/memory.h"
@@ -24,11 +24,12 @@ static void run(struct monitors_cluster *cluster)
         cluster->operators[i] = (struct monitors_operator){.cluster = cluster, .index = i};
     }
     monitors_draw(cluster);
-    world_trace(world,
-                "%u nodes, %u monitors, heartbeat %u, the failure timeout %u, hang %u, lease %u ms",
-                cluster->settings.node_count, cluster->settings.monitor_count,
-                cluster->settings.heartbeat_period_ms, cluster->settings.failure_timeout_ms,
-                cluster->settings.stall_timeout_ms, cluster->settings.lease_ms);
+    world_trace(
+        world,
+        "%u nodes, %u monitors, heartbeat %u, failure timeout %u, stall timeout %u, lease %u ms",
+        cluster->settings.node_count, cluster->settings.monitor_count,
+        cluster->settings.heartbeat_period_ms, cluster->settings.failure_timeout_ms,
+        cluster->settings.stall_timeout_ms, cluster->settings.lease_ms);
     monitors_faults_begin(cluster);
     world_run(world, &cluster->is_over, STEPS_MAX);
 }

@@ -1,19 +1,19 @@
-/* monitors_sim.h - simulated monitors and the nodes they watch, under faults made from a seed.
+/* monitors_sim.h - simulated monitors and the nodes they monitor, under faults drawn from a seed.
  *
  * Monitors (cluster/role/monitor/monitor.h), heartbeats (cluster/role/monitor/heartbeat_sender.h)
  * and datagrams (cluster/wire/datagram.h) are those of the real program; clocks, network, processes
  * and drivers are simulated. Every process has a clock of its own, which runs a little fast or
  * slow. Checked at every step:
  *
- * - there are never two leaders at one moment, and nobody orders or drives who is not in office;
- * - a node obeys only what the rightful leader of a term ordered its very incarnation, and nothing
- * of an older term than one it has seen;
- * - nobody is restarted whose heartbeats came in time and showed progress;
- * - recorded and forged datagrams change nothing;
- * - who was stopped on purpose is not started by a monitor that knows it.
+ * - there are never two leaders at one moment, and only the leader orders and drives;
+ * - a node obeys only the leader of a term that ordered its very incarnation, and no order of an
+ *   older term than one it has seen;
+ * - no node is restarted whose heartbeats came in time and showed progress;
+ * - replayed and forged datagrams change nothing;
+ * - a node that was stopped on purpose is not started by a monitor that knows it.
  *
- * And when faults are over: a leader soon, every node back soon, and then quiet. The bounds are in
- * monitors_cluster.h. The same seed is the same run.
+ * And when faults are over: a leader soon, every node up soon, and then no more actions. The bounds
+ * are in monitors_cluster.h. The same seed is the same run.
  *
  * Threads: one run at a time per process.
  */

@@ -1,4 +1,4 @@
-/* test_sim.c - the simulator does the same for the same seed, and sees what is planted.
+/* test_sim.c - the same seed gives the same run, and planted mistakes are found.
  *
  * Method: a few seeds of every profile, run twice and compared by the hash over all events;
  * some mistakes planted into the workers, which a few seeds must find. The many seeds are run by

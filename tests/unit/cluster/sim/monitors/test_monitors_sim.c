@@ -1,5 +1,5 @@
-/* test_monitors_sim.c - simulated monitors do the same for the same seed, and planted mistakes are
- * seen.
+/* test_monitors_sim.c - the same seed of monitors gives the same run, and planted mistakes are
+ * found.
  *
  * Method: a few seeds, run twice and compared by the hash over all that happened; every mistake
  * that can be planted, until a seed finds it. The many seeds are run by `millrace sim --monitors`.
