@@ -69,16 +69,22 @@ static uint64_t run_touch(struct micro *micro)
     return sum;
 }
 
+static void index_chunk(struct csv_index *index, struct csv_input input)
+{
+    struct error err;
+    csv_index_begin(index, input.column_count);
+    micro_require(csv_index_finish(index, input, &err), &err);
+}
+
 static uint64_t run_index(struct micro *micro)
 {
     struct file_state *state = micro->state;
-    struct error err;
     uint64_t sum = 0;
     for (uint32_t pass = 0; pass < state->passes; pass++) {
         for (uint32_t i = 0; i < state->data.chunk_count; i++) {
             const struct chunk *chunk = &state->data.chunks[i];
             struct csv_input input = {chunk->bytes, chunk->size, chunk->file_columns};
-            micro_require(csv_index_build(&state->index, input, &err), &err);
+            index_chunk(&state->index, input);
             sum += state->index.row_count + state->index.positions[state->index.row_count];
         }
     }
@@ -93,11 +99,10 @@ static void prepare_file(struct micro *micro)
     state->passes = (uint32_t)(MICRO_FILE_BYTES / detail->size);
     micro->state = state;
     micro->byte_count = (uint64_t)state->data.size * state->passes;
-    struct error err;
     for (uint32_t i = 0; i < state->data.chunk_count; i++) {
         const struct chunk *chunk = &state->data.chunks[i];
         struct csv_input input = {chunk->bytes, chunk->size, chunk->file_columns};
-        micro_require(csv_index_build(&state->index, input, &err), &err);
+        index_chunk(&state->index, input);
         micro->row_count += (uint64_t)state->index.row_count * state->passes;
     }
 }
@@ -151,7 +156,7 @@ static void prepare_narrow(struct micro *micro)
     micro_require(csv_narrow_init(&state->narrow, chunk->file_columns, columns, NARROW_COLUMNS,
                                   &micro->arena, &err),
                   &err);
-    micro_require(csv_index_build(&state->index, input, &err), &err);
+    index_chunk(&state->index, input);
     micro->state = state;
     micro->byte_count = (uint64_t)chunk->size * CHUNK_PASSES;
     micro->row_count = (uint64_t)state->index.row_count * CHUNK_PASSES;
@@ -241,8 +246,7 @@ static void prepare_column(struct micro *micro)
     (void)micro_need(ready ? state : NULL);
     const struct chunk *chunk = &state->data.chunks[0];
     struct csv_input input = {chunk->bytes, chunk->size, chunk->file_columns};
-    struct error err;
-    micro_require(csv_index_build(&state->index, input, &err), &err);
+    index_chunk(&state->index, input);
     micro->state = state;
     micro->row_count = (uint64_t)state->index.row_count * CHUNK_PASSES;
     for (uint32_t row = 0; row < state->index.row_count; row++) {

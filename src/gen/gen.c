@@ -72,8 +72,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 
 struct gen_walk gen_walk_over(uint64_t count)
 {
-    /* A step near the golden section scatters neighbours; one without a common divisor with the
-     * count comes back to the start only after every number. */
+    /* A step near the golden section scatters neighbours (Knuth, TAOCP 3, 6.4); one without a
+     * common divisor with the count comes back to the start only after every number. */
     uint64_t step = count * 618 / 1000 + 1;
     while (common_divisor(step, count) != 1) {
         step++;

@@ -99,7 +99,7 @@ static bool user_is_regular(uint64_t user)
     return user >= regular_user(0) && user <= regular_user(REGULAR_COUNT - 1) && user % 7 == 4;
 }
 
-/* Users who buy although nobody ever registered them. */
+/* Users who buy although they were never registered. */
 static bool user_is_lost(const struct coffee *coffee, uint64_t user)
 {
     if (user == regular_user(REGULAR_LOST)) return true;
@@ -161,7 +161,7 @@ static status write_users(struct coffee *coffee, struct month month, struct erro
 
 /* Who buys where. */
 struct visit {
-    uint64_t user; /* 0: nobody known. */
+    uint64_t user; /* 0: an unknown customer. */
     uint32_t store;
 };
 

@@ -41,16 +41,16 @@ static const struct text empty = TEXT_INIT("");
 static const struct text space = TEXT_INIT(" ");
 static const struct text nul = TEXT_INIT("\0");
 
-struct record {
+struct dirty_record {
     struct text fields[GEN_FIELDS_MAX]; /* Raw, quotes included. */
     uint32_t field_count;
     struct text line_end;
 };
 
 /* Takes apart a record that is clean and so obeys the CSV rules. */
-static struct record record_split(const char *start, const char *end)
+static struct dirty_record record_split(const char *start, const char *end)
 {
-    struct record record = {.line_end = TEXT_LITERAL("\n")};
+    struct dirty_record record = {.line_end = TEXT_LITERAL("\n")};
     bool is_quoted = false;
     const char *first = start;
 
@@ -71,7 +71,7 @@ static struct record record_split(const char *start, const char *end)
     return record;
 }
 
-static char *record_put(char *at, const struct record *record)
+static char *record_put(char *at, const struct dirty_record *record)
 {
     for (uint32_t i = 0; i < record->field_count; i++) {
         if (i > 0) at = gen_put_char(at, ',');
@@ -81,7 +81,8 @@ static char *record_put(char *at, const struct record *record)
 }
 
 /* A column of the set that the record has, or GEN_FIELDS_MAX. */
-static uint32_t pick_column(struct random *random, const struct record *record, uint32_t columns)
+static uint32_t pick_column(struct random *random, const struct dirty_record *record,
+                            uint32_t columns)
 {
     if (record->field_count < GEN_FIELDS_MAX) columns &= GEN_FIELD(record->field_count) - 1;
     if (columns == 0) return GEN_FIELDS_MAX;
@@ -94,7 +95,7 @@ static uint32_t pick_column(struct random *random, const struct record *record, 
 }
 
 /* Like pick_column, but only a field without quotes; falls back on any such field. */
-static uint32_t pick_bare_column(struct random *random, const struct record *record,
+static uint32_t pick_bare_column(struct random *random, const struct dirty_record *record,
                                  uint32_t columns)
 {
     uint32_t bare = 0;
@@ -113,7 +114,8 @@ struct patch {
     struct text pieces[PIECES_MAX];
 };
 
-static char *record_put_patched(char *at, const struct record *record, const struct patch *patch)
+static char *record_put_patched(char *at, const struct dirty_record *record,
+                                const struct patch *patch)
 {
     for (uint32_t i = 0; i < record->field_count; i++) {
         if (i > 0) at = gen_put_char(at, ',');
@@ -129,7 +131,8 @@ static char *record_put_patched(char *at, const struct record *record, const str
 }
 
 /* `inserted` in the middle of a bare field, or just inside the quotes of a quoted one. */
-static struct patch patch_insert(const struct record *record, uint32_t column, struct text inserted)
+static struct patch patch_insert(const struct dirty_record *record, uint32_t column,
+                                 struct text inserted)
 {
     struct patch patch = {.column = column};
     if (column >= GEN_FIELDS_MAX) return patch;
@@ -148,7 +151,7 @@ static struct patch patch_replace(uint32_t column, struct text replacement)
 }
 
 /* Closes the quotes and goes on: "abc"def */
-static struct patch patch_after_quote(const struct record *record, uint32_t column)
+static struct patch patch_after_quote(const struct dirty_record *record, uint32_t column)
 {
     struct patch patch = {.column = column};
     if (column >= GEN_FIELDS_MAX) return patch;
@@ -190,14 +193,14 @@ static struct text pick_text(struct random *random, const struct text *texts, ui
 
 /* A column is drawn before a text, in statements of their own: the order in which a compiler
  * evaluates arguments must not decide bytes. */
-static struct patch patch_replaced(struct gen_dirt *dirt, const struct record *record,
+static struct patch patch_replaced(struct gen_dirt *dirt, const struct dirty_record *record,
                                    uint32_t columns, const struct text *texts, uint32_t text_count)
 {
     uint32_t column = pick_column(&dirt->random, record, columns);
     return patch_replace(column, pick_text(&dirt->random, texts, text_count));
 }
 
-static struct patch patch_inserted(struct gen_dirt *dirt, const struct record *record,
+static struct patch patch_inserted(struct gen_dirt *dirt, const struct dirty_record *record,
                                    const struct text *texts, uint32_t text_count)
 {
     uint32_t column = pick_column(&dirt->random, record, dirt->columns->texts);
@@ -205,7 +208,7 @@ static struct patch patch_inserted(struct gen_dirt *dirt, const struct record *r
 }
 
 /* What is inserted starts with a letter: a quote at the start of a field would open it. */
-static struct patch patch_bare(struct gen_dirt *dirt, const struct record *record,
+static struct patch patch_bare(struct gen_dirt *dirt, const struct dirty_record *record,
                                struct text inserted)
 {
     uint32_t column = pick_bare_column(&dirt->random, record, dirt->columns->texts);
@@ -213,7 +216,8 @@ static struct patch patch_bare(struct gen_dirt *dirt, const struct record *recor
 }
 
 /* The kinds that change one field; a column of GEN_FIELDS_MAX says that the kind does not apply. */
-static struct patch patch_for(struct gen_dirt *dirt, const struct record *record, dirt_kind kind)
+static struct patch patch_for(struct gen_dirt *dirt, const struct dirty_record *record,
+                              dirt_kind kind)
 {
     const struct gen_columns *columns = dirt->columns;
     switch (kind) {
@@ -245,7 +249,8 @@ static struct patch patch_for(struct gen_dirt *dirt, const struct record *record
 }
 
 /* NULL when the kind does not apply to the table. */
-static char *break_as(struct gen_dirt *dirt, char *start, struct record *record, dirt_kind kind)
+static char *break_as(struct gen_dirt *dirt, char *start, struct dirty_record *record,
+                      dirt_kind kind)
 {
     switch (kind) {
     case DIRT_TOO_FEW:
@@ -286,7 +291,7 @@ char *gen_dirt_break(struct gen_dirt *dirt, char *start, char *end)
     ASSERT(size <= GEN_RECORD_BYTES);
     memcpy(copy, start, size);
 
-    struct record record = record_split(copy, copy + size);
+    struct dirty_record record = record_split(copy, copy + size);
     char *new_end = NULL;
     while (new_end == NULL) {
         new_end = break_as(dirt, start, &record, (dirt_kind)dirt->next_kind);
@@ -303,9 +308,9 @@ char *gen_dirt_reorder(char *start, char *end, const uint8_t *order, uint32_t fi
     ASSERT(size <= GEN_RECORD_BYTES);
     memcpy(copy, start, size);
 
-    struct record record = record_split(copy, copy + size);
+    struct dirty_record record = record_split(copy, copy + size);
     if (record.field_count != field_count) return end;
-    struct record moved = record;
+    struct dirty_record moved = record;
     for (uint32_t i = 0; i < field_count; i++) {
         moved.fields[i] = record.fields[order[i]];
     }

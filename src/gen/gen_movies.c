@@ -199,7 +199,7 @@ static char *put_countries(char *at, struct random *random, uint32_t film)
     if (film_is_argentine(film)) {
         const struct argentine_kind *kind = film_kind(film);
         other_count = kind->other_count;
-        /* Which of the two comes first must not matter to anybody. */
+        /* No query may depend on which of the two comes first. */
         bool spain_first = kind->with_spain && gen_chance(random, 2);
         if (spain_first) at = put_entry(at, key, &spain, false);
         at = put_entry(at, key, &argentina, false);
@@ -506,7 +506,7 @@ static char *put_cast(char *at, const struct movies *movies, struct random *rand
 
     at = gen_put_char(at, '[');
     for (uint32_t i = 0; i < length; i++) {
-        /* Now and then somebody plays two parts and is listed twice. */
+        /* Now and then an actor plays two parts and is listed twice. */
         if (i == 0 || !gen_chance(random, 80)) person = gen_skewed(random, people, flat_bits);
         struct text part =
             words_at(WORDS_CHARACTER, random_below(random, words_count(WORDS_CHARACTER)));

@@ -32,8 +32,8 @@ ALWAYS_INLINE bool gen_chance(struct random *random, uint32_t odds)
     return random_below(random, odds) == 0;
 }
 
-/* 0 <= result < count, Zipf-like: each doubling of the number is as likely as the one before; the
- * first 2^flat_bits numbers are equally likely. */
+/* 0 <= result < count, skewed like Zipf's law: each doubling of the number is as likely as the one
+ * before; the first 2^flat_bits numbers are equally likely. */
 uint32_t gen_skewed(struct random *random, uint32_t count, uint32_t flat_bits);
 
 struct gen_date gen_date_between(struct random *random, uint32_t first_year, uint32_t last_year);

@@ -67,7 +67,7 @@ char *words_put_title(char *at, struct random *random, words_region region);
 /* What a film is about: some sentences; the tone shows in their words. */
 char *words_put_overview(char *at, struct random *random, words_tone tone);
 
-/* What somebody wrote under a post; one in `school_odds` speaks of schools. */
+/* A comment under a post; one in `school_odds` speaks of schools. */
 char *words_put_comment(char *at, struct random *random, uint32_t school_odds);
 
 #endif

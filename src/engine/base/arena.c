@@ -1,6 +1,9 @@
 /* arena.c - a chain of blocks that double in size.
  *
- * Doubling keeps the number of blocks logarithmic; large requests get a block of their own size.
+ * Region-based allocation (Hanson, "Fast Allocation and Deallocation of Memory Based on Object
+ * Lifetimes", Software: Practice and Experience 20(1), 1990): an allocation is an addition, and
+ * freeing is one reset for all. Doubling keeps the number of blocks logarithmic; a large request
+ * gets a block of its own size.
  */
 #include "engine/base/arena.h"
 

@@ -1,4 +1,4 @@
-/* assert.c - a broken invariant ends the process: going on would give a wrong answer. */
+/* assert.c - a broken invariant ends the process: to continue would give a wrong answer. */
 #include "engine/base/assert.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* calendar.c - dates read eight bytes at a time.
  *
  * YYYY-MM-DD and HH:MM:SS have fixed places, so that one exclusive-or with the pattern leaves
- * digits and zeros, and one addition checks all eight bytes at once. Days are counted in years that
- * begin in March, which puts the leap day at the end, where it disturbs no month.
+ * digits and zeros, and one addition checks all eight bytes at once: arithmetic on the bytes of a
+ * word (Lamport, "Multiple Byte Processing with Full-Word Instructions", CACM 18(8), 1975).
  */
 #include "engine/base/calendar.h"
 
@@ -143,6 +143,16 @@ size_t timestamp_print(char *out, int64_t timestamp)
     return (size_t)(end - out);
 }
 
+/* 1 is January 1st. A year that begins in March has its leap day at the end, where it moves no
+ * month; the months before it are then a straight line (Hinnant, "chrono-Compatible Low-Level Date
+ * Algorithms", days_from_civil). */
+static uint32_t day_of_year(int64_t date)
+{
+    uint32_t month = calendar_month(date);
+    if (month < 3) return (month - 1) * 31 + calendar_day(date);
+    return 59 + is_leap(calendar_year(date)) + (153 * (month - 3) + 2) / 5 + calendar_day(date);
+}
+
 /* What stands for %specifier; its size, or 0 for one that does not exist. */
 static size_t format_field(char *out, char specifier, int64_t timestamp)
 {
@@ -162,7 +172,7 @@ static size_t format_field(char *out, char specifier, int64_t timestamp)
         end = put_digits(out, calendar_day(date), 2);
         break;
     case 'j':
-        end = put_digits(out, date_day_of_year(date), 3);
+        end = put_digits(out, day_of_year(date), 3);
         break;
     case 'H':
         end = put_digits(out, timestamp_hour(timestamp), 2);
@@ -240,50 +250,4 @@ bool date_format_fields(struct text format, int64_t *out_mask, int64_t *out_fill
 bool date_format_check(struct text format)
 {
     return date_format(NULL, 0, format, timestamp_of_date(date_pack(1970, 1, 1))) != SIZE_MAX;
-}
-
-/* Days from March 1st to the first of a month, 0 being March. */
-static uint32_t days_before_month(uint32_t month_from_march)
-{
-    return (153 * month_from_march + 2) / 5;
-}
-
-int64_t date_to_days(int64_t date)
-{
-    /* From 0000-03-01, which is 719468 days before 1970-01-01. */
-    uint32_t month = calendar_month(date);
-    uint32_t year = calendar_year(date) - (month < 3);
-    uint32_t month_from_march = month < 3 ? month + 9 : month - 3;
-    uint32_t days = year * 365 + year / 4 - year / 100 + year / 400;
-    return (int64_t)days + days_before_month(month_from_march) + calendar_day(date) - 1 - 719468;
-}
-
-int64_t date_from_days(int64_t days)
-{
-    ASSERT(days >= CALENDAR_DAYS_MIN);
-    ASSERT(days <= CALENDAR_DAYS_MAX);
-    uint32_t from_march = (uint32_t)(days + 719468);
-    uint32_t era = from_march / 146097;
-    uint32_t day_of_era = from_march % 146097;
-    /* Takes out the leap days of the era, of its centuries and of its ends, so that 365 divides. */
-    uint32_t year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    uint32_t day_of_year = day_of_era - (year_of_era * 365 + year_of_era / 4 - year_of_era / 100);
-    uint32_t month_from_march = (5 * day_of_year + 2) / 153;
-    uint32_t day = day_of_year - days_before_month(month_from_march) + 1;
-    uint32_t month = month_from_march < 10 ? month_from_march + 3 : month_from_march - 9;
-    return date_pack(era * 400 + year_of_era + (month < 3), month, day);
-}
-
-uint32_t date_day_of_week(int64_t date)
-{
-    /* 1970-01-01 was a Thursday; 719173 is a number of whole weeks that makes every date positive.
-     */
-    return (uint32_t)((date_to_days(date) + 4 + 719173) % 7);
-}
-
-uint32_t date_day_of_year(int64_t date)
-{
-    int64_t first = date_pack(calendar_year(date), 1, 1);
-    return (uint32_t)(date_to_days(date) - date_to_days(first)) + 1;
 }

@@ -24,9 +24,7 @@ enum {
     DATE_TEXT_SIZE = 10,
     TIMESTAMP_SECONDS_SIZE = 19, /* Without a fraction. */
     TIMESTAMP_TEXT_SIZE = 26,
-    CALENDAR_YEAR_MAX = 9999,
-    CALENDAR_DAYS_MIN = -719162, /* 0001-01-01 */
-    CALENDAR_DAYS_MAX = 2932896  /* 9999-12-31 */
+    CALENDAR_YEAR_MAX = 9999
 };
 
 /* date_format writes at most this for a format of so many bytes: two become up to six. */
@@ -121,11 +119,5 @@ size_t date_format(char *out, size_t capacity, struct text format, int64_t times
  * t, and is the same for all that give this text. False: the format has %y or %j, but not %Y; or it
  * is none. */
 bool date_format_fields(struct text format, int64_t *out_mask, int64_t *out_fill);
-
-/* Days since 1970-01-01, and back; the days must be CALENDAR_DAYS_MIN to CALENDAR_DAYS_MAX. */
-int64_t date_to_days(int64_t date);
-int64_t date_from_days(int64_t days);
-uint32_t date_day_of_week(int64_t date); /* 0 is Sunday. */
-uint32_t date_day_of_year(int64_t date); /* 1 is January 1st. */
 
 #endif

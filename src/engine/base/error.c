@@ -25,17 +25,6 @@ const char *status_name(status code)
     return (unsigned)code < STATUS_NAMES ? status_names[code] : status_names[STATUS_INTERNAL];
 }
 
-bool status_of_name(const char *name, status *out)
-{
-    for (unsigned code = 0; code < STATUS_NAMES; code++) {
-        if (strcmp(status_names[code], name) == 0) {
-            *out = (status)code;
-            return true;
-        }
-    }
-    return false;
-}
-
 void error_write(struct error *err, status code, const char *format, ...)
 {
     va_list arguments;

@@ -24,9 +24,9 @@ typedef enum {
     STATUS_USAGE,       /* Wrong command line. */
     STATUS_IO,          /* The system refused: file, disk, network. */
     STATUS_CORRUPT,     /* Encoded bytes are not what an encoder wrote. */
-    STATUS_CANCELLED,   /* Somebody asked us to stop. */
-    STATUS_UNREACHABLE, /* No gateway of the cluster was of use: later it may be. */
-    STATUS_INTERNAL     /* The audit do not balance: a defect of ours. */
+    STATUS_CANCELLED,   /* The user, or the reader of the output, asked to stop. */
+    STATUS_UNREACHABLE, /* No gateway of the cluster could be used; a later attempt may succeed. */
+    STATUS_INTERNAL     /* The counts do not reconcile: a defect of millrace. */
 } status;
 
 enum { ERROR_TEXT_SIZE = 2048, STATUS_NAMES = STATUS_INTERNAL + 1 };
@@ -34,8 +34,6 @@ enum { ERROR_TEXT_SIZE = 2048, STATUS_NAMES = STATUS_INTERNAL + 1 };
 /* "input", "usage": what a program can tell failures apart by. */
 extern const char *const status_names[STATUS_NAMES];
 const char *status_name(status code);
-/* False, and *out is left alone: no status has that name. */
-bool status_of_name(const char *name, status *out);
 
 struct error {
     status code;
@@ -50,7 +48,7 @@ void error_write(struct error *err, status code, const char *format, ...) PRINTF
 /* Puts "prefix: " in front of the text, keeping the code; returns the code. */
 MUST_USE status error_prefix(struct error *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Whoever knows the query and the operator says more; see engine/local/local.c. */
+/* A caller that knows the query and the operator says more; see engine/local/local.c. */
 MUST_USE static inline status error_memory(struct error *err)
 {
     return error_set(err, STATUS_MEMORY, "out of memory");

@@ -1,8 +1,9 @@
 /* exact_sum.c - a fixed-point number wide enough for every double.
  *
- * Doubles are multiples of 2^-1074 below 2^1024. A two's complement integer of 2176 bits in units
- * of 2^-1074 therefore holds any sum of 2^60 of them, and integer addition has no order. The carry
- * of an addition seldom goes further than one limb.
+ * This is Kulisch's long accumulator (Kulisch and Miranker, "The Arithmetic of the Digital
+ * Computer", SIAM Review 28(1), 1986). Doubles are multiples of 2^-1074 below 2^1024. A two's
+ * complement integer of 2176 bits in units of 2^-1074 therefore holds any sum of 2^60 of them, and
+ * integer addition has no order. The carry of an addition seldom goes further than one limb.
  *
  * Encoding: a byte of specials, the number of low zero bytes left out (16 bits, little-endian), and
  * the rest in the fewest bytes of two's complement, little-endian. Zero and specials are the first

@@ -1,8 +1,8 @@
 /* fault_injection.h - what a build for tests and teaching can be told to do wrong.
  *
- * FAULT_INJECTION is 1 in what ./dev builds and 0 in what is installed; the build sets it. There, a
- * mistake that a test plants is a condition that the compiler knows to be false: no code of it is
- * left.
+ * FAULT_INJECTION is 1 in what ./dev builds and 0 in what is installed; the build sets it. Where it
+ * is 0, a planted mistake is a condition that the compiler knows to be false, and a hook for tests
+ * is not declared: no code of either is left.
  */
 #ifndef ENGINE_BASE_FAULT_INJECTION_H
 #define ENGINE_BASE_FAULT_INJECTION_H

@@ -1,4 +1,4 @@
-/* hash.h - the hash and the checksum of everything: xxHash, with fixed seeds.
+/* hash.h - the hash and the checksum of everything: XXH3 (Collet, xxHash), with fixed seeds.
  *
  * Values are part of the exactly-once protocol (which shard a key goes to, what a batch's checksum
  * is), so they are the same on every machine and never change silently.

@@ -1,4 +1,4 @@
-/* memory.c - malloc with a budget in front and a switch that makes it fail for tests. */
+/* memory.c - malloc behind a budget, and behind a switch that lets a test make it fail. */
 #include "engine/base/memory.h"
 
 #include <stdint.h>
@@ -25,6 +25,7 @@ static atomic_bool refused;
 
 static bool switch_refuses(void)
 {
+    if (!FAULT_INJECTION) return false;
     if (atomic_load_explicit(&allowed_count, memory_order_relaxed) == SIZE_MAX) return false;
     size_t left = atomic_load(&allowed_count);
     while (left != 0) {
@@ -90,7 +91,7 @@ void budget_start(struct budget *budget, size_t taken_bytes)
 
 size_t memory_of_process(void)
 {
-    /* Not getrusage: its peak is that of whoever started this process, if he had more. */
+    /* Not getrusage: its peak is inherited from the parent process, if that had more. */
     unsigned long pages = 0;
     FILE *file = fopen("/proc/self/statm", "r");
     if (file == NULL) return 0;
@@ -255,13 +256,14 @@ void memory_return(size_t freed_bytes, size_t worth_bytes)
 {
     static atomic_size_t freed;
     size_t sum = atomic_fetch_add(&freed, freed_bytes) + freed_bytes;
-    /* Of several threads one does it. */
+    /* One of several threads does it. */
     if (sum < worth_bytes || !atomic_compare_exchange_strong(&freed, &sum, 0)) return;
 #ifdef __GLIBC__
     (void)malloc_trim(0); /* That nothing was there to return is fine. */
 #endif
 }
 
+#if FAULT_INJECTION
 void memory_fail_after(size_t count)
 {
     atomic_store(&refused, false);
@@ -277,3 +279,4 @@ bool memory_was_refused(void)
 {
     return atomic_load(&refused);
 }
+#endif

@@ -2,7 +2,7 @@
  *
  * Everything above base/ allocates through arenas (arena.h) and buffers (buf.h), which charge the
  * budget they were born with. A budget that is used up makes the allocation fail like any other;
- * whoever owns the arena says which query and operator it was.
+ * the owner of the arena says which query and operator it was.
  *
  * A budget may be part of another: what it holds counts there too. So a part of a job knows what it
  * holds itself, and the job's limit binds them all.
@@ -15,6 +15,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "engine/base/fault_injection.h"
 
 struct budget {
     size_t limit_bytes; /* 0: none. */
@@ -51,20 +53,23 @@ void *memory_grow_zeroed(struct budget *budget, void *block, size_t old_bytes, s
 size_t memory_grow_need(size_t old_bytes, size_t new_bytes);
 /* Accepts NULL. */
 void memory_free_zeroed(struct budget *budget, void *block, size_t size_bytes);
-/* The block is nobody's from now on, as far as the budget (may be NULL) goes: who frees it later
- * names none. */
+/* From now on the block does not count in the budget (may be NULL); the caller that frees it names
+ * none. */
 void memory_leave(struct budget *budget, size_t size_bytes);
-/* For a process through which blocks of up to some megabytes pass all the time: what is freed is
- * kept for the next one, up to a bound. Else each would be asked of the system, page by page. */
+/* For a process through which blocks of up to some megabytes pass all the time: freed blocks are
+ * kept for reuse, up to a bound. Otherwise the system would map and clear every one of them, page
+ * by page. */
 void memory_keep_freed(void);
-/* Somebody has freed so many bytes for good. Whenever these add up to `worth_bytes`, what the
+/* The caller has freed so many bytes for good. Whenever these add up to `worth_bytes`, what the
  * allocator still holds of them goes back to the system: that may take milliseconds. */
 void memory_return(size_t freed_bytes, size_t worth_bytes);
 
-/* For tests: the allocation after `count` more successful ones fails, and all that follow until
- * memory_fail_never. Returns nothing; memory_was_refused says whether it came to that. */
+#if FAULT_INJECTION
+/* The allocation after `count` more successful ones fails, and all that follow until
+ * memory_fail_never; memory_was_refused tells whether one did. */
 void memory_fail_after(size_t count);
 void memory_fail_never(void);
 bool memory_was_refused(void);
+#endif
 
 #endif

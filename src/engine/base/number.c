@@ -1,13 +1,15 @@
 /* number.c - numbers from text, text from numbers, and quotients rounded once.
  *
- * Doubles are read by the cheapest way that is exact: both operands exact in doubles (Clinger),
- * else a quotient or product of integers rounded once, else the C library, which gets the digits
- * without a point so that no locale can matter, and at most DIGITS_MAX of them so that any text
- * fits.
+ * Doubles are read by the cheapest way that is exact: both operands exact in doubles (Clinger, "How
+ * to Read Floating Point Numbers Accurately", PLDI 1990), else a quotient or product of integers
+ * rounded once, else the C library, which gets the digits without a point so that no locale can
+ * matter, and at most DIGITS_MAX of them so that any text fits.
  *
- * Doubles are printed by trying 15, 16, 17 digits: a text of up to 15 digits survives the way
- * through a double, so if any such text reads back, the 15 nearest digits without their final zeros
- * are it.
+ * Doubles are printed in the fewest digits that read back (the problem of Steele and White, "How to
+ * Print Floating-Point Numbers Accurately", PLDI 1990), by trying 15, 16, 17 digits rather than by
+ * a table-driven algorithm such as Grisu or Ryu, since most values of tables have few digits: a
+ * text of up to 15 digits survives the way through a double, so if any such text reads back, the 15
+ * nearest digits without their final zeros are it.
  */
 #include "engine/base/number.h"
 
@@ -204,11 +206,6 @@ static double divide_signed(int128 numerator, uint128 denominator)
 {
     if (numerator < 0) return -divide(0 - (uint128)numerator, denominator);
     return divide((uint128)numerator, denominator);
-}
-
-double int128_ratio(int128 numerator, uint64_t denominator)
-{
-    return divide_signed(numerator, denominator);
 }
 
 double decimal_ratio(int128 sum, uint64_t count, uint8_t scale)

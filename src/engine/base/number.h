@@ -166,9 +166,8 @@ size_t decimal_print(char *out, int64_t value, uint8_t scale);
 /* The shortest text that reads back, in the form of Python's repr: 3.0, 1e-05, 1e+16, nan, -inf. */
 size_t double_print(char *out, double value);
 
-/* numerator / denominator, rounded once to nearest even; the denominator must not be 0. */
-double int128_ratio(int128 numerator, uint64_t denominator);
-/* sum / (count * 10^scale), rounded once; the count must not be 0, the scale at most 19. */
+/* sum / (count * 10^scale), rounded once to nearest even; the count must not be 0, the scale at
+ * most 19. */
 double decimal_ratio(int128 sum, uint64_t count, uint8_t scale);
 /* value / 10^scale, rounded once; the scale at most 19. */
 double decimal_to_double(int64_t value, uint8_t scale);

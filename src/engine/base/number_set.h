@@ -1,8 +1,7 @@
 /* number_set.h - which of the numbers 0, 1, 2... are in: dense sets, one bit each.
  *
- * Memory: owned, charged to the budget; as much as the highest number asks for, so that whoever
- * adds numbers from outside checks them against a limit first. A zeroed set (with its budget) is
- * empty.
+ * Memory: owned, charged to the budget; as much as the highest number asks for, so that a caller
+ * checks numbers from outside against a limit first. A zeroed set (with its budget) is empty.
  */
 #ifndef ENGINE_BASE_NUMBER_SET_H
 #define ENGINE_BASE_NUMBER_SET_H

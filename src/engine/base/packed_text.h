@@ -1,7 +1,8 @@
 /* packed_text.h - a text in two words: a short one is there itself, of a long one where it is.
  *
- * Most keys are short. Such a key is compared without going to where its bytes are, which for one
- * of millions of groups is a wait for memory.
+ * The layout is that of the strings of Umbra (Neumann and Freitag, "Umbra: A Disk-Based System with
+ * In-Memory Performance", CIDR 2020). Most keys are short. Such a key is compared without going to
+ * where its bytes are, which for one of millions of groups is a wait for memory.
  *
  *     short   size (4 bytes), up to 12 bytes of the text, zeros
  *     long    size (4 bytes), its first 4 bytes, where all of them are

@@ -1,7 +1,8 @@
 /* radix_sort.c - least significant byte first; bytes in which all keys agree cost nothing.
  *
- * All histograms are made in one pass. For few items an insertion sort is quicker than touching the
- * histograms.
+ * The classic least-significant-digit radix sort (Knuth, The Art of Computer Programming 3, 5.2.5),
+ * stable by construction. All histograms are made in one pass. For few items an insertion sort is
+ * quicker than touching the histograms.
  *
  * An item is one or two words, of which the first has the key in its bytes from `first_byte` on.
  * Both are constants wherever the functions here are called, and these are inlined for them.

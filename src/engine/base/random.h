@@ -1,6 +1,7 @@
 /* random.h - seeded random numbers: the same sequence for the same seed on every machine.
  *
- * splitmix64: one multiply-and-shift per number, any seed is good, the state is one word.
+ * splitmix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA
+ * 2014): any seed is good, and the state is one word.
  */
 #ifndef ENGINE_BASE_RANDOM_H
 #define ENGINE_BASE_RANDOM_H

@@ -1,7 +1,7 @@
 /* text.c - comparisons of names, and the guess behind "did you mean".
  *
- * The guess is the plain edit distance over names of bounded length: names are short and the
- * function runs once per error.
+ * The guess is the edit distance (Levenshtein 1966, by the table of Wagner and Fischer 1974) over
+ * names of bounded length: names are short and the function runs once per error.
  */
 #include "engine/base/text.h"
 

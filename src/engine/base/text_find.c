@@ -1,9 +1,11 @@
 /* text_find.c - a text in a text, sixteen places at a time.
  *
- * Texts in columns are short, and what prepares a cleverer search takes longer than they last.
- * Where the first byte and the next one that differs from it are both right, which is rare, all are
- * compared. Next and different: bytes that are equal tend to come together, as in /a/b/c/, and a
- * short distance lets short texts be searched in this way too.
+ * Texts in columns are short: a search with a prepared table (Boyer-Moore and its like) would spend
+ * more on the table than on the text. Two bytes of the needle are compared at sixteen places at
+ * once (the generic SIMD search of Mula). Where the first byte and the next one that differs from
+ * it are both right, which is rare, all are compared. Next and different: bytes that are equal tend
+ * to come together, as in /a/b/c/, and a short distance lets short texts be searched in this way
+ * too.
  */
 #include <string.h>
 

@@ -1,10 +1,11 @@
-/* batch_codec.h - a batch as bytes: what maps send and folds are given.
+/* batch_codec.h - a batch as bytes: what a map sends and a fold applies. A map is a stateless
+ * pipeline over one batch; a fold is a pipeline breaker with mergeable state.
  *
  * Canonical: equal rows of one schema give equal bytes. The layout is described in the source.
  *
  * Memory: encoding appends to a buf. A decoded batch borrows the bytes (which must be 8-byte
- * aligned) and takes what else it needs from the arena.
- * Failure: bytes that are not what an encoder wrote for this schema give STATUS_CORRUPT.
+ * aligned) and takes what else it needs from the arena. Failure: bytes that are not what an encoder
+ * wrote for this schema give STATUS_CORRUPT.
  */
 #ifndef ENGINE_DATA_BATCH_CODEC_H
 #define ENGINE_DATA_BATCH_CODEC_H

@@ -1,4 +1,4 @@
-/* codec.c - every step checks first what is left, and goes on with nothing after a failure. */
+/* codec.c - every step checks first what is left, and reads nothing more after a failure. */
 #include "engine/data/codec.h"
 
 #include "engine/base/assert.h"

@@ -7,10 +7,10 @@
  *     array          u32 count, items
  *     seal           u64 checksum of all before it, at the end
  *
- * Nothing can be written in two ways, so what was read and is written again is the same bytes.
- * Private to wire/: others use the modules that are made of it.
+ * Nothing can be written in two ways, so what was read and is written again is the same bytes. For
+ * batch codecs and cluster/wire/; other rooms use the modules that are made of it.
  *
- * Writer and reader are sticky: go on freely and check once, the buf's `failed` or codec_finish.
+ * Writer and reader are sticky: use them freely and check once, the buf's `failed` or codec_finish.
  * After a failure numbers are 0, texts and arrays are empty.
  *
  * Memory: texts are borrowed from the bytes that are read, arrays live in the arena.

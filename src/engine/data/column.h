@@ -1,8 +1,9 @@
 /* column.h - values of one type, one per row; and batches: columns of equal length.
  *
- * A column is a view: whoever made it says which arena the arrays live in. Rows of a batch keep
- * their places while it passes through expressions and filters; which rows are still meant is told
- * by a selection (ascending row numbers), not by moving values.
+ * A column is a view: its maker says which arena the arrays live in. Values are processed a batch
+ * at a time (Boncz, Zukowski and Nes, "MonetDB/X100: Hyper-Pipelining Query Execution", CIDR 2005).
+ * Rows of a batch keep their places while it passes through expressions and filters; a selection
+ * vector (ascending row numbers) tells which rows are left, no value is moved.
  */
 #ifndef ENGINE_DATA_COLUMN_H
 #define ENGINE_DATA_COLUMN_H

@@ -1,7 +1,7 @@
 /* csv_field.c - quoted fields and headers.
  *
  * Both follow the grammar from quote to quote with memchr: fields are long where it matters. A
- * header is read once per file and by hand, because the index wants to know the number of columns.
+ * header is read once per file and by hand, because an index needs the number of columns first.
  */
 #include "engine/data/csv_field.h"
 

@@ -60,15 +60,16 @@ static struct sight read_record(struct look *look, bool is_start)
 }
 
 /* What the bytes are if they begin within quotes, or not. */
-struct view {
+struct quote_reading {
     size_t start; /* Of the first record; their size when there is none. */
     uint32_t seen_count;
     uint32_t right_count;
 };
 
-static struct view view_from(bool is_quoted, const char *bytes, size_t size, uint32_t column_count)
+static struct quote_reading view_from(bool is_quoted, const char *bytes, size_t size,
+                                      uint32_t column_count)
 {
-    struct view view = {.start = size};
+    struct quote_reading view = {.start = size};
     struct look look = {bytes, size, 0};
     if (is_quoted && !leave_quotes(&look)) return view;
     bool is_odd = is_quoted && !is_at_end(&look);
@@ -88,8 +89,8 @@ static struct view view_from(bool is_quoted, const char *bytes, size_t size, uin
 
 size_t csv_guess_record(const char *bytes, size_t size, uint32_t column_count)
 {
-    struct view outside = view_from(false, bytes, size, column_count);
-    struct view inside = view_from(true, bytes, size, column_count);
+    struct quote_reading outside = view_from(false, bytes, size, column_count);
+    struct quote_reading inside = view_from(true, bytes, size, column_count);
     uint64_t outside_right = (uint64_t)outside.right_count * inside.seen_count;
     uint64_t inside_right = (uint64_t)inside.right_count * outside.seen_count;
     if (inside.seen_count == 0) return outside.start;

@@ -1,7 +1,8 @@
 /* csv_guess.h - where a record seems to begin, when what came before is not known.
  *
- * A guess only: it is for whoever will learn the truth and can start anew. It is wrong where the
- * text within quotes looks more like records than the records do.
+ * A guess only: it is for a reader that learns the truth later and can start anew (speculative
+ * parsing: Mühlbauer et al., "Instant Loading for Main Memory Databases", VLDB 2013). It is wrong
+ * where the text within quotes looks more like records than the records do.
  */
 #ifndef ENGINE_DATA_CSV_GUESS_H
 #define ENGINE_DATA_CSV_GUESS_H

@@ -52,7 +52,9 @@ const struct csv_kernel *csv_kernel_get(void)
     return kernel;
 }
 
+#if FAULT_INJECTION
 void csv_kernel_use(const struct csv_kernel *kernel)
 {
     atomic_store_explicit(&current, kernel, memory_order_relaxed);
 }
+#endif

@@ -3,7 +3,7 @@
  * The best set that this machine can run is chosen at first use. All sets give the same results;
  * the tests hold them against each other.
  *
- * Threads: the functions are pure; csv_kernel_use is for tests, before other threads start.
+ * Threads: the functions are pure; csv_kernel_use comes before other threads start.
  */
 #ifndef ENGINE_DATA_CSV_KERNEL_H
 #define ENGINE_DATA_CSV_KERNEL_H
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/fault_injection.h"
 #include "engine/data/csv_split.h"
 
 /* All that the bytes before a position say about the bytes after it. */
@@ -66,8 +67,10 @@ const struct csv_kernel *csv_kernel_get(void);
 
 /* Those that this machine can run, best first; the last is always the portable one. */
 const struct csv_kernel *const *csv_kernel_list(size_t *out_count);
+#if FAULT_INJECTION
 /* From now on this one, or with NULL the best again. */
 void csv_kernel_use(const struct csv_kernel *kernel);
+#endif
 
 extern const struct csv_kernel csv_kernel_scalar;
 #if defined(__aarch64__)

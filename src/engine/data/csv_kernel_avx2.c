@@ -13,77 +13,74 @@
 
 #define KERNEL_TARGET __attribute__((target("avx2,bmi,popcnt,pclmul")))
 
-struct block {
+struct avx2_block {
     __m256i low;
     __m256i high;
 };
 
-KERNEL_TARGET ALWAYS_INLINE struct block block_load(const char *bytes)
+KERNEL_TARGET ALWAYS_INLINE struct avx2_block block_load(const char *bytes)
 {
-    return (struct block){_mm256_loadu_si256((const __m256i *)(const void *)bytes),
-                          _mm256_loadu_si256((const __m256i *)(const void *)(bytes + 32))};
+    return (struct avx2_block){_mm256_loadu_si256((const __m256i *)(const void *)bytes),
+                               _mm256_loadu_si256((const __m256i *)(const void *)(bytes + 32))};
 }
 
 /* The bytes are all ones or zero. */
-KERNEL_TARGET ALWAYS_INLINE uint64_t block_mask(struct block block)
+KERNEL_TARGET ALWAYS_INLINE uint64_t block_mask(struct avx2_block block)
 {
     uint32_t low = (uint32_t)_mm256_movemask_epi8(block.low);
     uint32_t high = (uint32_t)_mm256_movemask_epi8(block.high);
     return low | (uint64_t)high << 32;
 }
 
-KERNEL_TARGET ALWAYS_INLINE struct block block_equal(struct block block, char byte)
+KERNEL_TARGET ALWAYS_INLINE struct avx2_block block_equal(struct avx2_block block, char byte)
 {
     __m256i wanted = _mm256_set1_epi8(byte);
-    return (struct block){_mm256_cmpeq_epi8(block.low, wanted),
-                          _mm256_cmpeq_epi8(block.high, wanted)};
+    return (struct avx2_block){_mm256_cmpeq_epi8(block.low, wanted),
+                               _mm256_cmpeq_epi8(block.high, wanted)};
 }
 
-KERNEL_TARGET ALWAYS_INLINE uint64_t block_separators(struct block block)
+KERNEL_TARGET ALWAYS_INLINE uint64_t block_separators(struct avx2_block block)
 {
-    struct block commas = block_equal(block, ',');
-    struct block lines = block_equal(block, '\n');
-    return block_mask((struct block){_mm256_or_si256(commas.low, lines.low),
-                                     _mm256_or_si256(commas.high, lines.high)});
+    struct avx2_block commas = block_equal(block, ',');
+    struct avx2_block lines = block_equal(block, '\n');
+    return block_mask((struct avx2_block){_mm256_or_si256(commas.low, lines.low),
+                                          _mm256_or_si256(commas.high, lines.high)});
 }
 
-KERNEL_TARGET ALWAYS_INLINE uint64_t block_lines(struct block block)
+KERNEL_TARGET ALWAYS_INLINE uint64_t block_lines(struct avx2_block block)
 {
     return block_mask(block_equal(block, '\n'));
 }
 
-KERNEL_TARGET ALWAYS_INLINE uint64_t block_quotes(struct block block)
+KERNEL_TARGET ALWAYS_INLINE uint64_t block_quotes(struct avx2_block block)
 {
     return block_mask(block_equal(block, '"'));
 }
 
-struct kernel_counts {
+struct avx2_counts {
     __m256i lines;
     __m256i quotes;
 };
 
-KERNEL_TARGET ALWAYS_INLINE void kernel_counts_add(struct kernel_counts *kernel_counts,
-                                                   struct block block)
+KERNEL_TARGET ALWAYS_INLINE void counts_add(struct avx2_counts *counts, struct avx2_block block)
 {
-    struct block lines = block_equal(block, '\n');
-    struct block quotes = block_equal(block, '"');
+    struct avx2_block lines = block_equal(block, '\n');
+    struct avx2_block quotes = block_equal(block, '"');
     /* All ones is minus one. */
-    kernel_counts->lines =
-        _mm256_sub_epi8(kernel_counts->lines, _mm256_add_epi8(lines.low, lines.high));
-    kernel_counts->quotes =
-        _mm256_or_si256(kernel_counts->quotes, _mm256_or_si256(quotes.low, quotes.high));
+    counts->lines = _mm256_sub_epi8(counts->lines, _mm256_add_epi8(lines.low, lines.high));
+    counts->quotes = _mm256_or_si256(counts->quotes, _mm256_or_si256(quotes.low, quotes.high));
 }
 
-KERNEL_TARGET ALWAYS_INLINE uint64_t kernel_counts_lines(struct kernel_counts kernel_counts)
+KERNEL_TARGET ALWAYS_INLINE uint64_t counts_lines(struct avx2_counts counts)
 {
-    __m256i sums = _mm256_sad_epu8(kernel_counts.lines, _mm256_setzero_si256());
+    __m256i sums = _mm256_sad_epu8(counts.lines, _mm256_setzero_si256());
     return (uint64_t)_mm256_extract_epi64(sums, 0) + (uint64_t)_mm256_extract_epi64(sums, 1) +
            (uint64_t)_mm256_extract_epi64(sums, 2) + (uint64_t)_mm256_extract_epi64(sums, 3);
 }
 
-KERNEL_TARGET ALWAYS_INLINE bool kernel_counts_have_quotes(struct kernel_counts kernel_counts)
+KERNEL_TARGET ALWAYS_INLINE bool counts_have_quotes(struct avx2_counts counts)
 {
-    return _mm256_movemask_epi8(kernel_counts.quotes) != 0;
+    return _mm256_movemask_epi8(counts.quotes) != 0;
 }
 
 /* Carry-less multiplication by all ones adds up (without carries) the mask at every shift. */
@@ -100,6 +97,8 @@ KERNEL_TARGET ALWAYS_INLINE uint64_t mask_lowest(uint64_t mask)
     return _tzcnt_u64(mask);
 }
 
+#define KERNEL_BLOCK  struct avx2_block
+#define KERNEL_COUNTS struct avx2_counts
 #include "engine/data/csv_kernel_body.h"
 
 KERNEL_DEFINE(avx2);

@@ -1,22 +1,24 @@
 /* csv_kernel_body.h - what all kernels have in common; each includes it once, after defining
  *
  *     KERNEL_TARGET                                   the attribute of all functions
- *     struct block, block_load                        64 bytes in registers
+ *     KERNEL_BLOCK, block_load                        a struct: 64 bytes in registers
  *     block_separators, block_lines, block_quotes     bit i is set when byte i is one
- *     struct kernel_counts, kernel_counts_add                         LFs and quotes of some
- * blocks: kernel_counts_lines, kernel_counts_have_quotes                     how many, whether any
+ *     KERNEL_COUNTS, counts_add                       a struct: LFs and quotes of some blocks
+ *     counts_lines, counts_have_quotes                how many, whether any
  *     mask_prefix_xor                                 bit i is the parity of bits 0..i
  *     mask_lowest                                     place of the lowest bit; of none: anything
  *
  * and ends with KERNEL_DEFINE(name).
  *
- * Quotes are followed by parity: a byte is inside quotes when an odd number of quotes precedes it,
- * and a doubled quote leaves and enters again. That is right as long as every quote that opens by
- * parity stands at the start of a field or directly behind a quote. The first one that does not is
- * a stray: data in a field that is not quoted, or no longer. Everything before it has been
- * understood rightly, so the field it is in ends at the next separator, and all quotes up to there
- * are data too. They are struck from the mask and the parity is taken anew, until no stray is left.
- * No byte is ever guessed at, and regular blocks pay one comparison for it.
+ * The method is that of simdjson (Langdale and Lemire, "Parsing Gigabytes of JSON per Second", VLDB
+ * Journal 28, 2019) applied to CSV: one bit per byte, and a prefix exclusive-or for what is inside
+ * quotes. Quotes are followed by parity: a byte is inside quotes when an odd number of quotes
+ * precedes it, and a doubled quote leaves and enters again. That is right as long as every quote
+ * that opens by parity stands at the start of a field or directly behind a quote. The first one
+ * that does not is a stray: data in a field that is not quoted, or no longer. Everything before it
+ * has been understood rightly, so the field it is in ends at the next separator, and all quotes up
+ * to there are data too. They are struck from the mask and the parity is taken anew, until no stray
+ * is left. No byte is ever guessed at, and regular blocks pay one comparison for it.
  */
 #include <string.h>
 
@@ -24,8 +26,8 @@
 #include "engine/data/csv_kernel.h"
 
 enum {
-    /* So many blocks fit the byte-sized counters of kernel_counts, which gets up to 4 per lane and
-     * block; it is also what is scanned twice when a quote comes unexpected. */
+    /* So many blocks fit the byte-sized counters, each of which gets up to 4 per block; it is
+     * also what is scanned twice when a quote comes unexpected. */
     STRETCH_BLOCKS = 32,
 };
 
@@ -34,7 +36,7 @@ KERNEL_TARGET ALWAYS_INLINE uint32_t mask_count(uint64_t mask)
     return (uint32_t)__builtin_popcountll(mask);
 }
 
-KERNEL_TARGET ALWAYS_INLINE struct block block_load_part(const char *bytes, size_t size)
+KERNEL_TARGET ALWAYS_INLINE KERNEL_BLOCK block_load_part(const char *bytes, size_t size)
 {
     char padded[CSV_BLOCK_BYTES] = {0};
     memcpy(padded, bytes, size);
@@ -113,7 +115,7 @@ struct finding {
 };
 
 KERNEL_TARGET ALWAYS_INLINE void finding_store(struct csv_scan *scan, struct finding finding,
-                                               struct block block)
+                                               KERNEL_BLOCK block)
 {
     enum { USUAL = 8 };
     scan->count += mask_store(scan->positions + scan->count, finding.separators,
@@ -129,15 +131,15 @@ KERNEL_TARGET static bool index_quoted(struct csv_scan *scan, const char *bytes,
 {
     struct finding findings[STRETCH_BLOCKS];
     size_t count = 0;
-    struct kernel_counts kernel_counts = {0};
+    KERNEL_COUNTS counts = {0};
     uint64_t any_quotes = 0;
     struct csv_cursor cursor = scan->cursor; /* In registers. */
     const size_t end = range.start + range.size;
     for (size_t base = range.start; base < end; base += CSV_BLOCK_BYTES) {
-        struct block block = block_load(bytes + base);
+        KERNEL_BLOCK block = block_load(bytes + base);
         uint64_t separators = block_separators(block);
         uint64_t quotes = block_quotes(block);
-        kernel_counts_add(&kernel_counts, block);
+        counts_add(&counts, block);
         any_quotes |= quotes;
         separators &= ~cursor_advance(&cursor, quotes, separators, CSV_BLOCK_BYTES);
         findings[count] = (struct finding){separators, base};
@@ -148,7 +150,7 @@ KERNEL_TARGET static bool index_quoted(struct csv_scan *scan, const char *bytes,
         finding_store(&found, findings[i], block_load(bytes + findings[i].base));
     }
     found.cursor = cursor;
-    found.line_count += kernel_counts_lines(kernel_counts);
+    found.line_count += counts_lines(counts);
     found.has_quotes |= any_quotes != 0;
     *scan = found;
     return any_quotes != 0;
@@ -158,7 +160,7 @@ KERNEL_TARGET static bool index_quoted(struct csv_scan *scan, const char *bytes,
 KERNEL_TARGET static void index_part(struct csv_scan *scan, const char *bytes,
                                      struct csv_range range)
 {
-    struct block block = block_load_part(bytes + range.start, range.size);
+    KERNEL_BLOCK block = block_load_part(bytes + range.start, range.size);
     uint64_t separators = block_separators(block);
     uint64_t quotes = block_quotes(block);
     uint64_t inside = cursor_advance(&scan->cursor, quotes, separators, range.size);
@@ -173,23 +175,23 @@ KERNEL_TARGET ALWAYS_INLINE bool index_plain(struct csv_scan *scan, const char *
 {
     const char *from = bytes + range.start;
     uint32_t *out = scan->positions + scan->count;
-    struct kernel_counts kernel_counts = {0};
-    struct block block = block_load(from);
-    kernel_counts_add(&kernel_counts, block);
+    KERNEL_COUNTS counts = {0};
+    KERNEL_BLOCK block = block_load(from);
+    counts_add(&counts, block);
     uint64_t separators = block_separators(block);
     uint32_t base = (uint32_t)range.start;
     for (const char *at = from + CSV_BLOCK_BYTES; at < from + range.size; at += CSV_BLOCK_BYTES) {
         block = block_load(at);
-        kernel_counts_add(&kernel_counts, block);
+        counts_add(&counts, block);
         uint64_t next = block_separators(block);
         out += mask_store(out, separators, base, usual);
         separators = next;
         base += CSV_BLOCK_BYTES;
     }
     out += mask_store(out, separators, base, usual);
-    if (kernel_counts_have_quotes(kernel_counts)) return false;
+    if (counts_have_quotes(counts)) return false;
 
-    uint64_t lines = kernel_counts_lines(kernel_counts);
+    uint64_t lines = counts_lines(counts);
     char last = from[range.size - 1];
     scan->count = (size_t)(out - scan->positions);
     scan->line_count += lines;
@@ -241,11 +243,11 @@ KERNEL_TARGET static enum csv_state kernel_advance(enum csv_state state, const c
     struct csv_cursor cursor = cursor_of(state);
     size_t done = 0;
     for (; size - done >= CSV_BLOCK_BYTES; done += CSV_BLOCK_BYTES) {
-        struct block block = block_load(bytes + done);
+        KERNEL_BLOCK block = block_load(bytes + done);
         cursor_advance(&cursor, block_quotes(block), block_separators(block), CSV_BLOCK_BYTES);
     }
     if (done < size) {
-        struct block block = block_load_part(bytes + done, size - done);
+        KERNEL_BLOCK block = block_load_part(bytes + done, size - done);
         cursor_advance(&cursor, block_quotes(block), block_separators(block), size - done);
     }
     return csv_cursor_state(cursor, bytes[size - 1]);
@@ -257,7 +259,7 @@ KERNEL_TARGET static size_t kernel_record_end(enum csv_state *state, const char 
     struct csv_cursor cursor = cursor_of(*state);
     for (size_t done = 0; done < size; done += CSV_BLOCK_BYTES) {
         size_t part = size - done < CSV_BLOCK_BYTES ? size - done : CSV_BLOCK_BYTES;
-        struct block block = part == CSV_BLOCK_BYTES ? block_load(bytes + done)
+        KERNEL_BLOCK block = part == CSV_BLOCK_BYTES ? block_load(bytes + done)
                                                      : block_load_part(bytes + done, part);
         uint64_t inside =
             cursor_advance(&cursor, block_quotes(block), block_separators(block), part);
@@ -276,12 +278,12 @@ KERNEL_TARGET static uint64_t kernel_count_lines(const char *bytes, size_t size)
     uint64_t count = 0;
     size_t done = 0;
     while (size - done >= CSV_BLOCK_BYTES) {
-        struct kernel_counts kernel_counts = {0};
+        KERNEL_COUNTS counts = {0};
         for (int blocks = 0; blocks < STRETCH_BLOCKS && size - done >= CSV_BLOCK_BYTES; blocks++) {
-            kernel_counts_add(&kernel_counts, block_load(bytes + done));
+            counts_add(&counts, block_load(bytes + done));
             done += CSV_BLOCK_BYTES;
         }
-        count += kernel_counts_lines(kernel_counts);
+        count += counts_lines(counts);
     }
     if (done < size) count += mask_count(block_lines(block_load_part(bytes + done, size - done)));
     return count;

@@ -12,13 +12,13 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte must be
 
 enum { BLOCK_WORDS = CSV_BLOCK_BYTES / 8 };
 
-struct block {
+struct scalar_block {
     uint64_t words[BLOCK_WORDS];
 };
 
-ALWAYS_INLINE struct block block_load(const char *bytes)
+ALWAYS_INLINE struct scalar_block block_load(const char *bytes)
 {
-    struct block block;
+    struct scalar_block block;
     memcpy(block.words, bytes, sizeof block.words);
     return block;
 }
@@ -34,7 +34,7 @@ ALWAYS_INLINE uint64_t word_equal(uint64_t word, char byte)
 
 /* The bytes of the words are 1 or 0. The multiplication moves that of byte i to bit 56 + i; no two
  * of its partial products meet, so nothing carries. */
-ALWAYS_INLINE uint64_t block_mask(struct block block)
+ALWAYS_INLINE uint64_t block_mask(struct scalar_block block)
 {
     uint64_t mask = 0;
     for (int i = 0; i < BLOCK_WORDS; i++) {
@@ -43,57 +43,57 @@ ALWAYS_INLINE uint64_t block_mask(struct block block)
     return mask;
 }
 
-ALWAYS_INLINE uint64_t block_separators(struct block block)
+ALWAYS_INLINE uint64_t block_separators(struct scalar_block block)
 {
-    struct block found;
+    struct scalar_block found;
     for (int i = 0; i < BLOCK_WORDS; i++) {
         found.words[i] = word_equal(block.words[i], ',') | word_equal(block.words[i], '\n');
     }
     return block_mask(found);
 }
 
-ALWAYS_INLINE struct block block_equal(struct block block, char byte)
+ALWAYS_INLINE struct scalar_block block_equal(struct scalar_block block, char byte)
 {
-    struct block found;
+    struct scalar_block found;
     for (int i = 0; i < BLOCK_WORDS; i++) {
         found.words[i] = word_equal(block.words[i], byte);
     }
     return found;
 }
 
-ALWAYS_INLINE uint64_t block_lines(struct block block)
+ALWAYS_INLINE uint64_t block_lines(struct scalar_block block)
 {
     return block_mask(block_equal(block, '\n'));
 }
 
-ALWAYS_INLINE uint64_t block_quotes(struct block block)
+ALWAYS_INLINE uint64_t block_quotes(struct scalar_block block)
 {
     return block_mask(block_equal(block, '"'));
 }
 
-struct kernel_counts {
+struct scalar_counts {
     uint64_t lines;
     uint64_t quotes;
 };
 
-ALWAYS_INLINE void kernel_counts_add(struct kernel_counts *kernel_counts, struct block block)
+ALWAYS_INLINE void counts_add(struct scalar_counts *counts, struct scalar_block block)
 {
     uint64_t lines = 0; /* Byte-sized counters: at most 8 each. */
     for (int i = 0; i < BLOCK_WORDS; i++) {
         lines += word_equal(block.words[i], '\n');
-        kernel_counts->quotes |= word_equal(block.words[i], '"');
+        counts->quotes |= word_equal(block.words[i], '"');
     }
-    kernel_counts->lines += lines * 0x0101010101010101u >> 56;
+    counts->lines += lines * 0x0101010101010101u >> 56;
 }
 
-ALWAYS_INLINE uint64_t kernel_counts_lines(struct kernel_counts kernel_counts)
+ALWAYS_INLINE uint64_t counts_lines(struct scalar_counts counts)
 {
-    return kernel_counts.lines;
+    return counts.lines;
 }
 
-ALWAYS_INLINE bool kernel_counts_have_quotes(struct kernel_counts kernel_counts)
+ALWAYS_INLINE bool counts_have_quotes(struct scalar_counts counts)
 {
-    return kernel_counts.quotes != 0;
+    return counts.quotes != 0;
 }
 
 ALWAYS_INLINE uint64_t mask_prefix_xor(uint64_t mask)
@@ -111,6 +111,8 @@ ALWAYS_INLINE uint64_t mask_lowest(uint64_t mask)
     return (uint64_t)__builtin_ctzll(mask | (uint64_t)1 << 63);
 }
 
+#define KERNEL_BLOCK  struct scalar_block
+#define KERNEL_COUNTS struct scalar_counts
 #include "engine/data/csv_kernel_body.h"
 
 KERNEL_DEFINE(scalar);

@@ -2,9 +2,9 @@
  *
  *     csv_narrow_init -> csv_narrow_append*
  *
- * For bytes that have a way to go: whoever reads the narrow records sees the same values in the
- * columns that are kept, as many records on the same lines, and those with a wrong number of fields
- * still have one: they are kept whole, behind more fields than a narrow record has.
+ * For bytes that are sent: a reader of the narrow records sees the same values in the columns that
+ * are kept, as many records on the same lines, and those with a wrong number of fields still have
+ * one: they are kept whole, behind more fields than a narrow record has.
  *
  * Memory: the spans are the arena's. Threads: pure functions.
  */

@@ -203,12 +203,6 @@ status csv_index_finish(struct csv_index *index, struct csv_input input, struct 
     return STATUS_OK;
 }
 
-status csv_index_build(struct csv_index *index, struct csv_input input, struct error *err)
-{
-    csv_index_begin(index, input.column_count);
-    return csv_index_finish(index, input, err);
-}
-
 void csv_index_done(struct csv_index *index)
 {
     memory_free(index->budget, index->flat, index->flat_capacity * sizeof *index->flat);

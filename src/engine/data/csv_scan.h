@@ -1,18 +1,15 @@
 /* csv_scan.h - where the fields of a chunk of CSV are.
  *
  *     struct csv_index index = {.budget = budget};
- *     csv_index_build* -> csv_index_done
+ *     (csv_index_begin -> csv_index_advance* -> csv_index_finish)* -> csv_index_done
  *
- * or, when the end of the chunk is not known yet but its beginning can be looked at,
+ * csv_index_advance is for a chunk whose end is not known yet, but whose beginning can be scanned.
+ * Each beginning forgets the chunk before but keeps its memory, so that chunks of like size
+ * allocate nothing. The grammar is csv_split.h's; values are read through csv_field.h.
  *
- *     (csv_index_begin -> csv_index_advance -> csv_index_finish)* -> csv_index_done
- *
- * Each build forgets the chunk before but keeps its memory, so that chunks of like size allocate
- * nothing. The grammar is csv_split.h's; values are read through csv_field.h.
- *
- * Memory: the index owns its positions and borrows the chunk's bytes during the build only; offsets
- * count from the chunk's first byte. Failure: there are no rows; it may be built again. Threads:
- * one owner.
+ * Memory: the index owns its positions and borrows the chunk's bytes during a call only; offsets
+ * count from the chunk's first byte. Failure: there are no rows; it may begin again. Threads: one
+ * owner.
  */
 #ifndef ENGINE_DATA_CSV_SCAN_H
 #define ENGINE_DATA_CSV_SCAN_H
@@ -36,7 +33,7 @@ struct csv_row_ends {
 };
 
 struct csv_index {
-    struct budget *budget; /* Borrowed; may be NULL. Set before the first build. */
+    struct budget *budget; /* Borrowed; may be NULL. Set before the first chunk. */
 
     /* The field in row r and column c is between (not including) the bytes at
      * positions[r * stride + c] and positions[r * stride + c + 1]; the first of all begins after
@@ -71,17 +68,15 @@ struct csv_input {
     uint32_t column_count;
 };
 
-/* The input begins at a record's start and ends at a record's end: after its LF, or where the file
- * ends. There, what is left is a record, and a CR as its last byte belongs to the line end. An
- * empty line is a record of one empty field. An input that ends inside quotes is STATUS_INPUT. */
-MUST_USE status csv_index_build(struct csv_index *index, struct csv_input input, struct error *err);
-
-/* The same in steps. The bytes may be elsewhere in memory from step to step. */
+/* The bytes may be elsewhere in memory from call to call. */
 void csv_index_begin(struct csv_index *index, uint32_t column_count);
 /* `input` is the beginning of the chunk, cut anywhere. Gives the state there. */
 MUST_USE status csv_index_advance(struct csv_index *index, struct csv_input input,
                                   enum csv_state *out_state, struct error *err);
-/* `input` is all of it. */
+/* `input` is all of it: it begins at a record's start and ends at a record's end, after its LF or
+ * where the file ends. There, the rest is a record, and a CR as its last byte belongs to the line
+ * end. An empty line is a record of one empty field. An input that ends inside quotes is
+ * STATUS_INPUT. */
 MUST_USE status csv_index_finish(struct csv_index *index, struct csv_input input,
                                  struct error *err);
 void csv_index_done(struct csv_index *index);

@@ -1,6 +1,7 @@
 /* csv_split.h - cutting CSV anywhere: what the bytes so far say about the next one.
  *
- * The grammar, which all csv_* modules share:
+ * The grammar, which all csv_* modules share, is RFC 4180 with rules for what that leaves open (LF
+ * alone, text behind a closing quote, a quote within a field):
  * - A record ends at an LF outside quotes; a CR directly before it belongs to the line end, any
  *   other CR is data. Fields are separated by commas outside quotes.
  * - A field whose first byte is a quote is quoted. In it, two quotes are one, a single quote closes

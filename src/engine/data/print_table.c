@@ -13,7 +13,7 @@ enum {
     TAIL_SLACK = 64     /* Rows the tail may hold too many before it is tidied. */
 };
 
-struct cell {
+struct table_cell {
     size_t offset;
     uint32_t size;
     uint32_t width;
@@ -29,9 +29,10 @@ static bool type_is_cut(struct type type)
     return type.kind == TYPE_TEXT || type_is_list(type);
 }
 
-static struct cell *rows_cells(const struct print_table_rows *rows, uint64_t row, uint32_t columns)
+static struct table_cell *rows_cells(const struct print_table_rows *rows, uint64_t row,
+                                     uint32_t columns)
 {
-    struct cell *cells = (struct cell *)(void *)rows->cells.bytes;
+    struct table_cell *cells = (struct table_cell *)(void *)rows->cells.bytes;
     return cells == NULL ? NULL : cells + row * columns;
 }
 
@@ -40,7 +41,7 @@ static void rows_add(struct print_table_rows *rows, const struct print_table *ta
 {
     for (uint32_t i = 0; i < table->schema->count; i++) {
         const struct column *column = &batch->columns[i];
-        struct cell cell = {.offset = rows->bytes.size};
+        struct table_cell cell = {.offset = rows->bytes.size};
         cell.is_null = column->type.kind == TYPE_NULL || column_is_null(column, row);
         if (cell.is_null) {
             buf_put_string(&rows->bytes, "NULL");
@@ -66,7 +67,7 @@ static void rows_tidy(struct print_table_rows *rows, uint64_t keep, uint32_t col
     if (rows->bytes.failed || rows->cells.failed || rows->count <= keep) return;
     uint64_t gone = rows->count - keep;
     size_t first_byte = keep == 0 ? rows->bytes.size : rows_cells(rows, gone, columns)->offset;
-    size_t cell_bytes = (size_t)keep * columns * sizeof(struct cell);
+    size_t cell_bytes = (size_t)keep * columns * sizeof(struct table_cell);
     if (cell_bytes > 0) {
         memmove(rows->cells.bytes, rows_cells(rows, gone, columns), cell_bytes);
         memmove(rows->bytes.bytes, rows->bytes.bytes + first_byte, rows->bytes.size - first_byte);
@@ -127,7 +128,7 @@ void print_table_add(struct print_table *table, const struct batch *batch)
 static void widths_widen(uint32_t *widths, const struct print_table_rows *rows, uint32_t columns)
 {
     for (uint64_t row = 0; row < rows->count; row++) {
-        const struct cell *cells = rows_cells(rows, row, columns);
+        const struct table_cell *cells = rows_cells(rows, row, columns);
         for (uint32_t i = 0; i < columns; i++) {
             if (cells[i].width > widths[i]) widths[i] = cells[i].width;
         }
@@ -233,7 +234,7 @@ static void put_rows(struct print_table *table, const struct print_table_rows *r
         return;
     }
     for (uint64_t row = 0; row < rows->count && !out->failed; row++) {
-        const struct cell *cells = rows_cells(rows, row, columns);
+        const struct table_cell *cells = rows_cells(rows, row, columns);
         buf_put_string(out, "│");
         for (uint32_t i = 0; i < columns; i++) {
             const char *bytes = (const char *)rows->bytes.bytes;

@@ -368,7 +368,7 @@ static bool read_exponent(struct literal_parser *parser)
     return read_digits(parser, 10) > 0;
 }
 
-/* What follows the number is the business of whoever expects a comma or bracket. */
+/* The caller, which expects a comma or bracket, judges what follows the number. */
 static bool read_number(struct literal_parser *parser)
 {
     if (peek(parser) == '+' || peek(parser) == '-') {

@@ -1,8 +1,10 @@
 /* clock.c - the system's clocks as seconds.
  *
- * The steady one goes on while a machine is suspended: a lease that ran out meanwhile has run out
- * for the others, and who wakes has to know it. Waits of the system are by CLOCK_MONOTONIC, which
- * does not, so a moment of this clock is never handed to one of them: what is left of it is. */
+ * The steady one (CLOCK_BOOTTIME) advances while a machine is suspended: a lease that expired
+ * meanwhile has expired for the others, and a process that wakes has to know it. Waits of the
+ * system are by CLOCK_MONOTONIC, which does not, so a moment of this clock is never handed to one
+ * of them: what is left of it is.
+ */
 #include "engine/file/clock.h"
 
 #include <time.h>

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* Since some moment that stays the same while the machine is up; never goes back, and goes on while
- * the machine is suspended, as others' clocks do. Not for waits of the system: see clock.c. */
+/* Since some moment that stays the same while the machine is up; never goes back, and advances
+ * while the machine is suspended, as the clocks of other machines do. Not for waits of the system:
+ * see clock.c. */
 double clock_seconds(void);
 uint64_t clock_ms(void);
 /* Since 1970. */

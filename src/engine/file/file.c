@@ -46,7 +46,7 @@ static bool raise_descriptor_limit(void)
 static int open_retrying(const char *path)
 {
     for (;;) {
-        /* Without O_NONBLOCK, the open of a pipe would wait for somebody to write. */
+        /* Without O_NONBLOCK, the open of a pipe would wait for a writer. */
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd >= 0) return fd;
         if (errno == EINTR) continue;

@@ -47,7 +47,7 @@ static status create(struct output_file *file, const char *path, enum output_acc
     if (file->path == NULL || temporary == NULL) {
         return error_set(err, STATUS_MEMORY, "%.500s: no memory to write it", path);
     }
-    /* What a killed process of the same number left behind, or a link that somebody put there. */
+    /* What a killed process of the same number left behind, or a link put there to be followed. */
     (void)unlink(temporary);
     do {
         file->descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);

@@ -20,8 +20,8 @@ static status open_failed(const char *folder, int number, struct error *err)
                      folder, strerror_r(number, reason, sizeof reason));
 }
 
-/* For file systems that know no files without a name. Whoever is killed between the two calls
- * leaves an empty file behind. */
+/* For file systems that know no files without a name. A process that is killed between the two
+ * calls leaves an empty file behind. */
 static int open_and_unlink(const char *folder)
 {
     char path[PATH_MAX];

@@ -2,7 +2,8 @@
  *
  * Each exchange is counted at both ends by code that knows nothing of the other end, so a batch
  * that is lost, doubled or altered on its way shows here, and there is no answer. What was lost
- * before it was sent shows by what the source counted.
+ * before it was sent shows in the count of its source. This is the end-to-end argument (Saltzer,
+ * Reed and Clark, ACM TOCS 2(4), 1984): no part in between has to be trusted.
  */
 #include "engine/local/audit.h"
 
@@ -182,7 +183,7 @@ status audit_check_fold(const struct audit_source *source, const struct fold *fo
     return STATUS_OK;
 }
 
-/* A worker that has lost its disk makes everything anew, its account too: what was fetched from it
+/* A worker that has lost its disk makes everything anew, its counters too: what was fetched from it
  * before must be the same. */
 static status check_answer(const struct audit_source *source, uint32_t query, struct error *err)
 {

@@ -1,8 +1,8 @@
-/* audit.h - the counters that comes with every answer.
+/* audit.h - the report that comes with every answer: what was read, dropped, sent and applied.
  *
  * Tables: what was read, and what was dropped, by column and reason, with the first place. Stages:
  * rows in and out. Exchanges: batches counted and summed where they were made and, independently,
- * where they were applied. The audit balance when both ends of every exchange agree.
+ * where they were applied. The audit is balanced when both ends of every exchange agree.
  *
  * Memory: all arrays live in the job. Read-only for callers.
  */
@@ -77,7 +77,7 @@ struct audit {
     uint64_t bytes_read;
 };
 
-/* What audit are made from. */
+/* What an audit is made from. */
 struct audit_source {
     const struct plan *plan;
     const struct counters *counters; /* Of the whole job. */
@@ -92,7 +92,7 @@ MUST_USE status audit_check_fold(const struct audit_source *source, const struct
 /* All of them, and every record is accounted for: only then there are answers. STATUS_INTERNAL
  * otherwise. */
 MUST_USE status audit_check(const struct audit_source *source, struct error *err);
-/* Fills in tables, stages and exchanges, as far as the counters goes; memory from the arena. */
+/* Fills in tables, stages and exchanges, as far as the counters go; memory from the arena. */
 MUST_USE status audit_make(const struct audit_source *source, struct arena *arena,
                            struct audit *out_audit, struct error *err);
 

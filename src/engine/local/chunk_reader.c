@@ -55,11 +55,13 @@ status chunk_reader_create(struct budget *budget, struct chunk_reader **out, str
     return STATUS_OK;
 }
 
+#if FAULT_INJECTION
 void chunk_reader_set_piece(struct chunk_reader *reader, size_t piece_bytes)
 {
     ASSERT(piece_bytes > 0);
     reader->piece_bytes = piece_bytes;
 }
+#endif
 
 void chunk_reader_destroy(struct chunk_reader *reader)
 {

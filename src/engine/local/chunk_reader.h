@@ -3,12 +3,13 @@
  *     chunk_reader_create -> (begin -> next* -> end)* -> chunk_reader_destroy
  *     chunk_reader_create -> (begin_at -> next* or whole)* -> chunk_reader_destroy
  *
- * Where the first record of a chunk begins depends on the quotes of everything before: whoever has
- * read the chunk before to its end knows it. Nobody waits for that. A reader that does not know
- * guesses, reads on, and learns at the end whether it was right. If it was not, then what it gave,
- * failures included, is void, and the chunk is read once more. So what becomes of a chunk has to
- * wait for chunk_reader_end, chunk numbers must be taken in ascending order, each by somebody,
- * once, and the cut is never a matter of luck.
+ * Where the first record of a chunk begins depends on the quotes of everything before: it is known
+ * when the chunk before has been read to its end. No thread waits for that. A reader that does not
+ * know guesses, reads on, and learns at the end whether it was right. If it was not, then what it
+ * gave, failures included, is void, and the chunk is read once more. So what becomes of a chunk has
+ * to wait for chunk_reader_end, chunk numbers must be taken in ascending order, each once, and the
+ * cut is never a matter of luck. Speculative parallel parsing of CSV is due to Mühlbauer et al.,
+ * "Instant Loading for Main Memory Databases", VLDB 2013.
  *
  * Memory: a block of a piece and its longest record; charged to the budget. Threads: one owner; any
  * number of readers may read from the same files.
@@ -22,6 +23,7 @@
 
 #include "engine/base/buf.h"
 #include "engine/base/error.h"
+#include "engine/base/fault_injection.h"
 #include "engine/exec/scan/chunk_scan.h"
 #include "engine/local/table_files.h"
 
@@ -29,8 +31,10 @@ struct chunk_reader;
 
 MUST_USE status chunk_reader_create(struct budget *budget, struct chunk_reader **out,
                                     struct error *err);
+#if FAULT_INJECTION
 /* For tests: smaller pieces than those of a scan. */
 void chunk_reader_set_piece(struct chunk_reader *reader, size_t piece_bytes);
+#endif
 /* Accepts NULL. */
 void chunk_reader_destroy(struct chunk_reader *reader);
 
@@ -56,8 +60,8 @@ MUST_USE status chunk_reader_next(struct chunk_reader *reader, struct chunk *out
 MUST_USE status chunk_reader_end(struct chunk_reader *reader, const atomic_bool *stopped,
                                  bool *out_again, struct error *err);
 
-/* Instead of begin and end, for whoever reads all chunks alone and in order. `from` is where the
- * last chunk of the file that was not empty ended; of the first one it means nothing. */
+/* Instead of begin and end, for a caller that reads all chunks alone and in order. `from` is where
+ * the last chunk of the file that was not empty ended; of the first one it means nothing. */
 void chunk_reader_begin_at(struct chunk_reader *reader, struct table_files *files,
                            uint64_t chunk_number, uint64_t from, uint32_t record_limit);
 /* Instead of next: all of it, without an index, behind `front` bytes that are the caller's. */

@@ -81,7 +81,7 @@ static status rows_in(struct schema schema, const struct buf *bytes, struct budg
 static size_t spillable(struct fold_run *run, uint32_t shard)
 {
     if (run->finished || run->stream != NULL) return 0;
-    /* Somebody works at it: then it can do that by itself. */
+    /* A thread works at it, and can spill it by itself. */
     if (pthread_mutex_trylock(&run->locks[shard]) != 0) return 0;
     size_t bytes = fold_shard_spillable(run->shards[shard]);
     pthread_mutex_unlock(&run->locks[shard]);

@@ -1,4 +1,5 @@
-/* exchange.h - the way from pipelines to fold shards, with a count at both ends.
+/* exchange.h - the exchange between pipelines and fold shards (Graefe, "Encapsulation of
+ * Parallelism in the Volcano Query Processing System", SIGMOD 1990), with a count at both ends.
  *
  * Threads: exchange_deliver may be called from any; a shard is applied to by one at a time, under
  * its lock. The sent ends belong to the producers, who add them up when they are done.
@@ -29,7 +30,7 @@ struct fold_run {
     struct fold_shard **shards;
     pthread_mutex_t *locks;         /* One per shard. */
     struct exchange_count *applied; /* By input * shard_count + shard; under the shard's lock. */
-    struct stream_out *stream;      /* NULL: rows are kept until the end. */
+    struct stream_out *stream;      /* NULL: the fold stores the rows until the end. */
     uint32_t uses_left;             /* Pipelines that still will read it; results count too. */
     bool finished;
 };

@@ -34,7 +34,7 @@ enum {
 
 struct job {
     struct budget budget;        /* Of everything that grows with the data, */
-    struct spill_folder spill;   /* and where that goes on when it is short. */
+    struct spill_folder spill;   /* and where folds spill when it is short. */
     struct arena arena;          /* Plan and files; not counted: it is bounded by the SQL's size. */
     struct compile_input source; /* The analysis' texts. */
     struct plan *plan;
@@ -242,7 +242,7 @@ static status plan_job(struct job *job, struct error *err)
     return compile_queries(&job->source, &job->arena, &job->plan, err);
 }
 
-/* ---- begin and end ---- */
+/* ---- opening and closing ---- */
 
 static status open_files(struct job *job, struct error *err)
 {
@@ -257,7 +257,7 @@ static status open_files(struct job *job, struct error *err)
     return STATUS_OK;
 }
 
-/* Nobody has said how large they should be. */
+/* The caller has not said how large they should be. */
 static void choose_chunks(struct job *job)
 {
     uint64_t bytes = 0;
@@ -428,7 +428,7 @@ static status run_once(struct job *job, struct local_options *options, struct er
 }
 
 /* How large a build side becomes is an estimate. When one was larger than memory, the job is
- * planned anew without any: a join by shards can go on in files. */
+ * planned anew without any: a partitioned join can spill to files. */
 static status run_without_sides(struct job *job, struct local_options *options, struct error *err)
 {
     const struct plan *planned = job->plan;

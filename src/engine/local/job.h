@@ -58,7 +58,7 @@ struct job_events {
     status (*rows)(void *context, uint32_t query, const struct batch *batch, struct error *err);
     /* Called now and then, at most some ten times a second; may be NULL. */
     void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes);
-    /* The one query whose rows may be handed out before the audit are balanced, if it is not
+    /* The one query whose rows may be handed out before the audit is balanced, if it is not
      * ordered; JOB_STREAM_NONE: none. All others come afterwards, query by query. */
     int32_t stream_query;
 };
@@ -76,7 +76,7 @@ const struct job_options *job_options_of(const struct job *job);
 const struct sentiment_model *job_sentiment(const struct job *job);
 /* For what lives as long as the job. */
 struct arena *job_arena(struct job *job);
-/* Fails when the audit do not balance; then no rows were given but streamed ones. */
+/* Fails when the counts do not reconcile; then no rows were given but streamed ones. */
 MUST_USE status job_run(struct job *job, const struct job_events *events, struct error *err);
 /* Valid after job_run, also after a failed one as far as it came. */
 const struct audit *job_audit(const struct job *job);

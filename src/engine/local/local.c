@@ -1,4 +1,4 @@
-/* local.c - a run from begin to end: phases, threads, failures and audit.
+/* local.c - a run from its creation to its end: phases, threads, failures and audit.
  *
  * The first failure stops all; its text is the job's.
  */
@@ -41,7 +41,7 @@ status local_run_status(struct local_run *run, struct error *err)
     if (run->options.cancelled != NULL && atomic_load(run->options.cancelled)) {
         return error_set(err, STATUS_CANCELLED, "interrupted");
     }
-    /* Whoever takes the rows may also want no more of them. */
+    /* The receiver of the rows may also want no more of them. */
     if (atomic_load(&run->stopped)) return error_set(err, STATUS_CANCELLED, "interrupted");
     return STATUS_OK;
 }
@@ -87,7 +87,7 @@ const char *local_run_place(const struct local_run *run, const struct pipeline *
 
 /* ---- threads ---- */
 
-struct crew {
+struct item_queue {
     struct local_run *run;
     void (*work)(struct local_run *run, uint64_t item, void *context);
     void *context;
@@ -95,13 +95,13 @@ struct crew {
     atomic_uint_fast64_t next_item;
 };
 
-static void *crew_member(void *argument)
+static void *take_items(void *argument)
 {
-    struct crew *crew = argument;
+    struct item_queue *queue = argument;
     for (;;) {
-        uint64_t item = atomic_fetch_add(&crew->next_item, 1);
-        if (item >= crew->item_count || local_run_stops(crew->run)) return NULL;
-        crew->work(crew->run, item, crew->context);
+        uint64_t item = atomic_fetch_add(&queue->next_item, 1);
+        if (item >= queue->item_count || local_run_stops(queue->run)) return NULL;
+        queue->work(queue->run, item, queue->context);
     }
 }
 
@@ -123,9 +123,9 @@ void local_run_items(struct local_run *run, uint64_t count,
                      void (*work)(struct local_run *run, uint64_t item, void *context),
                      void *context)
 {
-    struct crew crew = {.run = run, .work = work, .context = context, .item_count = count};
+    struct item_queue queue = {.run = run, .work = work, .context = context, .item_count = count};
     uint32_t threads = run->options.thread_count;
-    local_run_threads(count < threads ? (uint32_t)count : threads, crew_member, &crew);
+    local_run_threads(count < threads ? (uint32_t)count : threads, take_items, &queue);
 }
 
 /* ---- the audit ---- */
@@ -141,7 +141,7 @@ static struct audit_source audit_source(struct local_run *run)
     };
 }
 
-/* The applied ends are counted by shard, under its lock; here nobody applies any more. */
+/* The applied ends are counted by shard, under its lock; here no thread applies any more. */
 static void add_applied(struct local_run *run, const struct fold *fold)
 {
     const struct fold_run *target = &run->folds[fold->id];
@@ -181,7 +181,7 @@ static status check_balance(struct local_run *run, struct error *err)
     return STATUS_OK;
 }
 
-/* ---- begin and end ---- */
+/* ---- opening and closing ---- */
 
 static bool can_stream(const struct local_run *run, const struct fold *fold)
 {

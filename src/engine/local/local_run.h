@@ -1,4 +1,5 @@
-/* local_run.h - a run while it goes on, shared by local.c, local_scan.c and local_finish.c alone.
+/* local_run.h - the state of a run; local.c, local_scan.c and local_finish.c are one module that
+ * shares it.
  *
  * Threads: the plan, the options and the arrays are made before any thread starts. What threads add
  * up they add up for themselves, and merge under `lock` when they are done.
@@ -44,9 +45,9 @@ struct local_run {
 
 /* Notes the first failure, and stops all. */
 void local_run_fail(struct local_run *run, const struct error *err);
-/* Between phases, when no thread runs: the first failure, or that somebody interrupted. */
+/* Between phases, when no thread runs: the first failure, or that the user interrupted. */
 MUST_USE status local_run_status(struct local_run *run, struct error *err);
-/* Whether threads shall give up; notices when somebody interrupts. */
+/* Whether threads shall give up; notices an interrupt. */
 bool local_run_stops(struct local_run *run);
 /* Says which query failed; when memory is out, also in which stage and what helps. The code is
  * returned for convenience: a thread that hands `err` to local_run_fail has no use for it. */
@@ -69,8 +70,8 @@ void local_run_items(struct local_run *run, uint64_t count,
 MUST_USE status local_run_scans(struct local_run *run, uint32_t phase, struct error *err);
 /* Finishes the folds that are complete after the phase's scans. */
 MUST_USE status local_run_finish(struct local_run *run, uint32_t phase, struct error *err);
-/* Compares both ends of the exchanges that feed a fold, before anybody trusts what it holds: a
- * doubled batch must not show as a mistake in the user's SQL. */
+/* Compares both ends of the exchanges that feed a fold, before its content is used: a doubled batch
+ * must not show as a mistake in the user's SQL. */
 MUST_USE status local_run_check(struct local_run *run, const struct fold *fold, struct error *err);
 /* One use of a fold's rows less; after the last they are given back. */
 void local_run_release(struct fold_run *fold_run);

@@ -1,8 +1,8 @@
-/* local_scan.c - the threads of a phase, from chunks of files to batches at the folds' doors.
+/* local_scan.c - the threads of a phase, from chunks of files to batches for the folds.
  *
- * Threads take chunk numbers from one counter, so chunks are begun in order and nobody waits for
- * the end (chunk_reader.h) of a chunk that nobody has taken. A chunk that was begun in the wrong
- * place leaves no trace.
+ * Threads take chunk numbers from one counter, so that chunks begin in order and no thread waits
+ * for the end (chunk_reader.h) of a chunk that none has taken (morsel-driven scheduling: Leis et
+ * al., SIGMOD 2014). A chunk that was begun in the wrong place leaves no trace.
  */
 #include "engine/local/local_run.h"
 
@@ -53,7 +53,7 @@ static void scan_worker_done(struct local_run *run, const struct scan *scan,
     scan_run_destroy(worker->scan);
 }
 
-/* A table that is scanned twice is booked once. */
+/* A table that is scanned twice is counted once. */
 static bool is_first_scan(const struct plan *plan, const struct scan *scan)
 {
     for (uint32_t i = 0; i < scan->id; i++) {
@@ -108,8 +108,9 @@ static status scan_worker_init(struct local_run *run, const struct scan *scan,
     return STATUS_OK;
 }
 
-/* Shards grow at about the same time, and whoever finds one growing waits: so nobody follows
- * another from shard to shard, each number begins somewhere else, the next one far away. */
+/* Shards grow at about the same time, and a thread that finds one growing waits. So that no thread
+ * follows another from shard to shard, each number begins at another shard, the next one far away:
+ * multiplicative hashing by the golden section (Knuth, TAOCP 3, 6.4). */
 static uint32_t first_shard(uint64_t number, uint32_t shard_count)
 {
     uint64_t golden = 0x9e3779b9; /* Of 2^32. */

@@ -1,6 +1,5 @@
-/* sentiment_file.c - reads the whole file; what it must hold is
- * engine/exec/expr/sentiment_model.h's business.
- */
+/* sentiment_file.c - reads the whole file; engine/exec/expr/sentiment_model.h says what it must
+ * hold. */
 #include "engine/local/sentiment_file.h"
 
 #include "engine/exec/expr/sentiment_model.h"

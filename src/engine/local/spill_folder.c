@@ -1,4 +1,4 @@
-/* spill_folder.c - exec's interface over io's files. */
+/* spill_folder.c - the store of exec/fold over temporary files of engine/file. */
 #include "engine/local/spill_folder.h"
 
 #include <stdlib.h>

@@ -14,7 +14,7 @@ struct spill_folder {
     struct spill_store store; /* First. */
     const char *folder;       /* Borrowed. */
     atomic_uint_fast64_t written_bytes;
-    /* Called with every piece written or read: the folds get on. May be NULL. */
+    /* Called with every piece written or read: the folds make progress. May be NULL. */
     void (*alive)(void *context);
     void *alive_context;
 };
@@ -22,8 +22,7 @@ struct spill_folder {
 /* Makes nothing in the folder before something is spilled. */
 void spill_folder_init(struct spill_folder *spill, const char *folder);
 
-/* Where temporary files go when nobody says: $TMPDIR, else /var/tmp, which unlike /tmp is on a
- * disk. */
+/* Where temporary files go by default: $TMPDIR, else /var/tmp, which unlike /tmp is on a disk. */
 const char *spill_folder_default(void);
 
 #endif

@@ -76,7 +76,7 @@ void table_files_cut(struct table_files *files, uint32_t chunk_bytes);
  * have no limit. */
 uint32_t table_files_record_limit(uint32_t field_limit);
 
-/* Before every further reading of the table, from its first chunk on; nobody may be reading. */
+/* Before every further reading of the table, from its first chunk on; no thread may be reading. */
 void table_files_rewind(struct table_files *files);
 
 /* Ends all waits of readers, now and later, with STATUS_CANCELLED. */

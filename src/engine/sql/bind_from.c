@@ -1,8 +1,8 @@
 /* bind_from.c - FROM, joins, and where conditions go.
  *
- * Conditions of WHERE and ON sink as deep as their columns allow, so that a join meets few rows. A
- * condition that can fail (a cast, say) stays above: it must not see rows that the query would have
- * removed first.
+ * Filters are pushed down: conditions of WHERE and ON go as deep as their columns allow, so that a
+ * join meets few rows. A condition that can fail (a cast, say) stays above: it must not see rows
+ * that the query would have removed first.
  */
 #include "engine/sql/bind_from.h"
 

@@ -1,6 +1,6 @@
 /* bind_from.h - FROM: tables, joins, lists and sub-queries as relations, and conditions over them.
  *
- * Used by bind_select.c and binder.c alone, for what stands above FROM too.
+ * Used by bind_select.c and binder.c alone, also for the clauses above FROM.
  */
 #ifndef ENGINE_SQL_BIND_FROM_H
 #define ENGINE_SQL_BIND_FROM_H

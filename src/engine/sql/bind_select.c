@@ -5,8 +5,8 @@
  *     from -> filter -> aggregate -> having -> rank -> project -> distinct -> sort
  *
  * All clauses are bound over FROM before any of the chain above it is made: only then all
- * aggregates are known. How FROM is bound and how far a filter sinks into it is the business of
- * bind_from.c, what grouping is made of that of bind_group.c.
+ * aggregates are known. bind_from.c binds FROM and pushes filters down into it; bind_group.c makes
+ * the grouping.
  */
 #include "engine/sql/bind_select.h"
 

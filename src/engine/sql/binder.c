@@ -1,7 +1,7 @@
 /* binder.c - queries: WITH, UNION ALL, and what a query shows to those around it.
  *
- * A query may carry hidden columns that only its order needs. Whoever reads it as a table, a part
- * of a union or a value sees the visible ones alone.
+ * A query may carry hidden columns that only its order needs. A query that reads it as a table, a
+ * part of a union or a value sees the visible ones alone.
  */
 #include "engine/sql/binder.h"
 

@@ -1,6 +1,6 @@
 /* binder.h - gives names a meaning and expressions a type.
  *
- *     (catalog_add_script)* -> (bind_query)* -> plan_build (planner.h)
+ *     (catalog_add_tables, parameters_add)* -> (bind_query)* -> plan_build (planner.h)
  *
  * Errors point at the place in the text and suggest the nearest name.
  */

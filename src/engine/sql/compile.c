@@ -1,4 +1,4 @@
-/* compile.c - parse, bind, plan: what happens to a question before any data is read. */
+/* compile.c - parse, bind, plan: what happens to a query before any data is read. */
 #include "engine/sql/compile.h"
 
 #include <stdio.h>

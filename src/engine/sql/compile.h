@@ -1,7 +1,7 @@
 /* compile.h - an analysis' SQL to one plan, in one call.
  *
- * The plan is a function of the input: whoever compiles the same texts with the same settings and
- * sizes has the same plan. Nothing is read from files.
+ * The plan is a function of the input: the same texts, settings and sizes give the same plan on
+ * every node. Nothing is read from files.
  *
  * Memory: the plan lives in the arena, and borrows the texts.
  */
@@ -34,7 +34,9 @@ struct compile_input {
     status (*measure)(void *context, const struct table *table, uint64_t *out_bytes,
                       struct error *err);
     void *context;
-    uint64_t broadcast_limit; /* Estimated bytes; a join's larger side goes by shards; 0: never. */
+    /* Estimated bytes of a build side up to which it is broadcast; a join with a larger one is
+     * partitioned; 0: no join is. */
+    uint64_t broadcast_limit;
 };
 
 /* What one process and a cluster use unless they are told otherwise; the plan, and so the audit,

@@ -25,13 +25,13 @@ static_assert(NAME_BYTES + MESSAGE_BYTES + WINDOW_COLUMNS * (CHARACTER_BYTES + 1
 
 static const char ellipsis[] = "…";
 
-struct writer {
+struct text_writer {
     char *bytes;
     size_t used;
     size_t size;
 };
 
-static void put(struct writer *writer, const char *bytes, size_t size)
+static void put(struct text_writer *writer, const char *bytes, size_t size)
 {
     if (size >= writer->size - writer->used) return; /* The sum of the parts' limits forbids it. */
     memcpy(writer->bytes + writer->used, bytes, size);
@@ -68,7 +68,7 @@ static struct text next_character(struct text text, uint32_t *position)
     return *bytes == '\t' ? TEXT_LITERAL("\t") : TEXT_LITERAL("?");
 }
 
-static void put_clean(struct writer *writer, struct text text, size_t limit_bytes)
+static void put_clean(struct text_writer *writer, struct text text, size_t limit_bytes)
 {
     size_t end = writer->used + limit_bytes - sizeof ellipsis;
     for (uint32_t position = 0; position < text.size;) {
@@ -81,14 +81,14 @@ static void put_clean(struct writer *writer, struct text text, size_t limit_byte
     }
 }
 
-struct place {
+struct caret_place {
     struct text line;
     uint32_t line_number; /* From 1. */
     uint32_t column;      /* From 0, in characters. */
     uint32_t column_count;
 };
 
-static struct place locate(struct text text, uint32_t offset)
+static struct caret_place locate(struct text text, uint32_t offset)
 {
     uint32_t start = 0;
     uint32_t line_number = 1;
@@ -104,7 +104,7 @@ static struct place locate(struct text text, uint32_t offset)
     }
     if (end > start && text.bytes[end - 1] == '\r') end--;
 
-    struct place place = {.line_number = line_number};
+    struct caret_place place = {.line_number = line_number};
     if (end > start) place.line = (struct text){text.bytes + start, end - start};
     for (uint32_t position = 0; position < place.line.size; place.column_count++) {
         if (position < offset - start) place.column++;
@@ -113,7 +113,7 @@ static struct place locate(struct text text, uint32_t offset)
     return place;
 }
 
-static void put_line(struct writer *writer, const struct place *place)
+static void put_line(struct text_writer *writer, const struct caret_place *place)
 {
     uint32_t first = 0;
     if (place->column_count > WINDOW_COLUMNS) {
@@ -158,12 +158,12 @@ status sql_error(struct error *err, const struct sql_source *source, uint32_t of
     if (written < 0) message[0] = '\0';
 
     if (offset > source->text.size) offset = source->text.size;
-    struct place place = locate(source->text, offset);
+    struct caret_place place = locate(source->text, offset);
     char where[32];
     (void)snprintf(where, sizeof where, ":%u:%u: ", (unsigned)place.line_number,
                    (unsigned)place.column + 1); /* Fits: two numbers of ten digits. */
 
-    struct writer writer = {.bytes = err->text, .size = sizeof err->text};
+    struct text_writer writer = {.bytes = err->text, .size = sizeof err->text};
     put_clean(&writer, text_of(source->name == NULL ? "query" : source->name), NAME_BYTES);
     put(&writer, where, strlen(where));
     put_clean(&writer, text_of(message), MESSAGE_BYTES);

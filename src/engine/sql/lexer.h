@@ -2,9 +2,9 @@
  *
  *     lexer_init -> lexer_next* until TOKEN_END, which is then repeated
  *
- * What cannot be a token is a TOKEN_BAD that says why: it fits nowhere, so whoever expected
- * something else reports it, in the order of the text. A lexer and its tokens are plain values:
- * copying them remembers a place.
+ * What cannot be a token is a TOKEN_BAD that says why: it fits nowhere, so that the parser, which
+ * expected something else, reports it in the order of the text. A lexer and its tokens are plain
+ * values: copying them remembers a place.
  *
  * Memory: tokens are slices of the borrowed text.
  */

@@ -1,9 +1,10 @@
 /* parse.h - the parser while it reads, shared by parser.c and the parse_*.c alone.
  *
- * Recursive descent, with precedence climbing for operators. Two bounds keep the stack safe, ours
- * and that of whoever walks the tree: `depth` counts what is open while we descend, and every node
- * knows its height, because a chain like 1 + 1 + 1 is built by a loop but grows as high as it is
- * long. AND and OR are lists instead.
+ * Recursive descent, with precedence climbing for operators (Richards 1979; Pratt, "Top Down
+ * Operator Precedence", POPL 1973). Two bounds keep the stack safe, here and in the functions that
+ * walk the tree: `depth` counts what is open while we descend, and every node knows its height,
+ * because a chain like 1 + 1 + 1 is built by a loop but grows as high as it is long. AND and OR are
+ * lists instead.
  *
  * The current token decides almost everywhere, with one more token where a keyword may be a name;
  * only `name.*` needs a third, and there the place is remembered and returned to.

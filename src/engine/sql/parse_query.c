@@ -1,7 +1,7 @@
 /* parse_query.c - queries: WITH, SELECT, FROM, UNION ALL, ORDER BY.
  *
- * A query counts the height of its nodes anew and becomes one step of whatever it stands in, so
- * that the bound holds across sub-queries without walking them again.
+ * A query counts the height of its nodes anew and is one step in the height of the node that holds
+ * it, so that the bound holds across sub-queries without walking them again.
  */
 #include "engine/sql/parse.h"
 

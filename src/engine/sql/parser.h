@@ -3,9 +3,9 @@
  * What millrace does not accept is refused here when it can be told by its form, with the place and
  * what to write instead. Names and types are the binder's business.
  *
- * Memory: the tree lives in the arena; the source is borrowed and must outlive it.
- * Failure: STATUS_SQL, or STATUS_MEMORY when the arena is full.
- * Limits: below. A tree is never higher than SQL_DEPTH_MAX, so whoever walks it may recurse.
+ * Memory: the tree lives in the arena; the source is borrowed and must outlive it. Failure:
+ * STATUS_SQL, or STATUS_MEMORY when the arena is full. Limits: below. A tree is never higher than
+ * SQL_DEPTH_MAX, so that a walk over it may recurse.
  */
 #ifndef ENGINE_SQL_PARSER_H
 #define ENGINE_SQL_PARSER_H

@@ -1,14 +1,16 @@
-/* plan_bloom.c - of a join by shards, the larger side sends only rows that may have a partner.
+/* plan_bloom.c - of a partitioned join, the larger side sends only rows that may have a partner.
  *
  * The hashes of the smaller side's keys are collected beside the rows themselves, and every map of
- * the larger side gets them as a Bloom filter: some bits per key, which let through every row that
- * has a partner and few others. So the larger side waits for the smaller one, and most of it is
- * neither sent nor kept. Which rows get through is a function of the keys alone.
+ * the larger side gets them as a Bloom filter (Bloom, "Space/Time Trade-offs in Hash Coding with
+ * Allowable Errors", CACM 13(7), 1970; as a semijoin reducer: Bratbergsengen, VLDB 1984): some bits
+ * per key, which let through every row that has a partner and few others. So the larger side waits
+ * for the smaller one, and most of it is neither sent nor kept. Which rows get through is a
+ * function of the keys alone.
  */
 #include "engine/sql/bind_expr.h"
 #include "engine/sql/plan_builder.h"
 
-/* What a row of the smaller side costs everybody who maps. */
+/* What a row of the smaller side costs every mapper. */
 static const double HASH_BYTES = 8;
 /* How much smaller it must be: of a side that has partners for all, nothing would be left out. */
 static const double BLOOM_SHARE = 0.5;
@@ -77,7 +79,7 @@ static status add_hash(struct planner *planner, const struct stream *stream, uin
     return STATUS_OK;
 }
 
-/* The stream itself goes on as it is. */
+/* The stream itself continues unchanged. */
 static status collect_bloom(struct planner *planner, struct stream stream, uint32_t key_count,
                             struct side *out_side, struct error *err)
 {

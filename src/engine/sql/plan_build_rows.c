@@ -5,8 +5,8 @@
  * The keys of such a group are those of the build side's row, and the row has a number that is the
  * same wherever the table is copied to. So the rows of the large side are grouped by that number,
  * which costs neither hashing nor comparing nor sending texts. Two rows may have the same keys: the
- * build side finds that out once, and names the first one for both. Whoever reads the results
- * begins with fetching the keys from the build side, once per group.
+ * build side finds that out once, and names the first one for both. A reader of the results first
+ * fetches the keys from the build side, once per group.
  */
 #include "engine/base/assert.h"
 #include "engine/sql/bind_expr.h"
@@ -215,7 +215,7 @@ status stream_aggregate_by_row(struct planner *planner, struct stream *stream,
         .label = label_of(planner, grouping->aggregate_count == 0 ? "distinct" : "aggregate",
                           grouping->result.fields, grouping->key_count),
     };
-    /* Nobody asks for these columns by number: the next two operators know their places. */
+    /* No expression names these columns: the next two operators know their places. */
     TRY(stream_end(planner, stream, rows, NULL, 0, err));
     TRY(fetch_keys(planner, stream, &join, grouping, err));
     stream->columns = relation->columns;

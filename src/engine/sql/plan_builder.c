@@ -1,7 +1,7 @@
 /* plan_builder.c - keeps columns, operators and schemas of growing pipelines consistent.
  *
  * Streams are values: an operator is appended by copying the operator list, so that two uses of a
- * WITH query can go on from the same place without seeing each other. Lists are short.
+ * WITH query can continue from the same place without seeing each other. Lists are short.
  */
 #include "engine/sql/plan_builder.h"
 

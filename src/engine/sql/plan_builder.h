@@ -1,8 +1,10 @@
 /* plan_builder.h - streams: pipelines under construction, and the folds that end them.
  *
- * Used by planner.c only: it decides what happens, this module keeps places of columns, operators,
- * schemas and labels consistent. Every stream_* function that ends a stream in a fold makes the
- * stream begin anew at that fold.
+ * The planner is one module in several files, all of which share this header: planner.c decides
+ * what happens and calls the others, and they call back only for planner_scalar_fold.
+ * plan_builder.c keeps places of columns, operators, schemas and labels consistent;
+ * plan_build_rows.c, plan_bloom.c and plan_phases.c each have one transformation. Every stream_*
+ * function that ends a stream in a fold makes the stream begin anew at that fold.
  */
 #ifndef ENGINE_SQL_PLAN_BUILDER_H
 #define ENGINE_SQL_PLAN_BUILDER_H
@@ -120,16 +122,16 @@ MUST_USE status stream_fold_join(struct planner *planner, struct stream *left, s
                                  struct fold_join join, struct stream *out_stream,
                                  struct error *err);
 
-/* In plan_side_rows.c: the same as stream_aggregate, by way of rows of a build side, where that is
+/* In plan_build_rows.c: the same as stream_aggregate, by way of rows of a build side, where that is
  * shorter; *out_done tells. */
 MUST_USE status stream_aggregate_by_row(struct planner *planner, struct stream *stream,
                                         const struct relation *relation,
                                         const struct grouping *grouping, bool *out_done,
                                         struct error *err);
 
-/* In plan_bloom.c: of a join by shards, whose keys are the first columns of both. If that is worth
- * it, rows of the larger side that have no partner in the smaller one are dropped where they are;
- * a few of them may get through. */
+/* In plan_bloom.c: of a partitioned join, whose keys are the first columns of both. If that is
+ * worth it, rows of the larger side that have no partner in the smaller one are dropped where they
+ * are; a few of them may get through. */
 MUST_USE status stream_bloom(struct planner *planner, const struct stream *small,
                              struct stream *large, uint32_t key_count, struct error *err);
 

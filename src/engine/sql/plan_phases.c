@@ -103,7 +103,7 @@ static status scan_for(struct planner *planner, struct plan *plan, struct pipeli
     return STATUS_OK;
 }
 
-/* Leaves out tables nobody reads and renumbers the scans' tables. */
+/* Leaves out tables that no scan reads and renumbers the scans' tables. */
 static status keep_tables(struct planner *planner, struct plan *plan, struct error *err)
 {
     struct catalog *catalog = planner->catalog;

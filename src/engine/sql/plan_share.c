@@ -23,7 +23,7 @@ struct sharing {
 };
 
 /* Two pipelines side by side, and the one that does the work of both. */
-struct chain {
+struct shared_chain {
     struct arena *arena;
     const struct pipeline *pipelines[2];
     uint32_t *places[2]; /* Where the columns of each stand in the common batch. */
@@ -35,7 +35,7 @@ struct chain {
     bool failed; /* There was no memory. */
 };
 
-static bool no_memory(struct chain *chain)
+static bool no_memory(struct shared_chain *chain)
 {
     chain->failed = true;
     return false;
@@ -43,15 +43,16 @@ static bool no_memory(struct chain *chain)
 
 /* ---- columns ---- */
 
-static const struct expr *common_expr(struct chain *chain, uint32_t side, const struct expr *expr)
+static const struct expr *common_expr(struct shared_chain *chain, uint32_t side,
+                                      const struct expr *expr)
 {
     const struct expr *common = expr_renumber(chain->arena, expr, chain->places[side], NULL);
     if (common == NULL) chain->failed = true;
     return common;
 }
 
-static bool same_columns(const struct chain *chain, const uint32_t *first, const uint32_t *second,
-                         uint32_t count)
+static bool same_columns(const struct shared_chain *chain, const uint32_t *first,
+                         const uint32_t *second, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (chain->places[0][first[i]] != chain->places[1][second[i]]) return false;
@@ -65,14 +66,14 @@ static bool same_type(struct type a, struct type b)
 }
 
 /* Room for the columns of both. */
-static struct field *new_fields(struct chain *chain)
+static struct field *new_fields(struct shared_chain *chain)
 {
     struct field *fields = arena_array(chain->arena, struct field, chain->column_capacity + 1);
     if (fields == NULL) chain->failed = true;
     return fields;
 }
 
-static void append_op(struct chain *chain, struct op op)
+static void append_op(struct shared_chain *chain, struct op op)
 {
     op.output = chain->common;
     chain->ops[chain->op_count++] = op;
@@ -89,7 +90,8 @@ static bool any_can_fail(const struct op *op)
 }
 
 /* The same conditions; in the same order where one can fail. */
-static bool share_filter(struct chain *chain, const struct op *first, const struct op *second)
+static bool share_filter(struct shared_chain *chain, const struct op *first,
+                         const struct op *second)
 {
     uint32_t count = first->expr_count;
     const struct expr **exprs = arena_array(chain->arena, const struct expr *, count + 1);
@@ -116,7 +118,8 @@ static bool share_filter(struct chain *chain, const struct op *first, const stru
 }
 
 /* What both compute, each expression once. */
-static bool share_project(struct chain *chain, const struct op *first, const struct op *second)
+static bool share_project(struct shared_chain *chain, const struct op *first,
+                          const struct op *second)
 {
     const struct op *ops[2] = {first, second};
     uint32_t *places[2];
@@ -149,8 +152,8 @@ static bool share_project(struct chain *chain, const struct op *first, const str
 }
 
 /* Appends `count` columns to the common batch, which both have behind their own. */
-static bool share_columns(struct chain *chain, const struct op *first, const struct op *second,
-                          uint32_t count)
+static bool share_columns(struct shared_chain *chain, const struct op *first,
+                          const struct op *second, uint32_t count)
 {
     struct field *fields = new_fields(chain);
     if (fields == NULL) return false;
@@ -168,7 +171,8 @@ static bool share_columns(struct chain *chain, const struct op *first, const str
     return true;
 }
 
-static bool share_unnest(struct chain *chain, const struct op *first, const struct op *second)
+static bool share_unnest(struct shared_chain *chain, const struct op *first,
+                         const struct op *second)
 {
     const struct expr **exprs = arena_array(chain->arena, const struct expr *, 1);
     const struct expr *other = common_expr(chain, 1, second->exprs[0]);
@@ -180,7 +184,7 @@ static bool share_unnest(struct chain *chain, const struct op *first, const stru
     return true;
 }
 
-static bool share_probe(struct chain *chain, const struct op *first, const struct op *second,
+static bool share_probe(struct shared_chain *chain, const struct op *first, const struct op *second,
                         uint32_t side_columns)
 {
     if (first->side != second->side || first->key_count != second->key_count ||
@@ -203,7 +207,7 @@ static bool share_probe(struct chain *chain, const struct op *first, const struc
     return true;
 }
 
-static bool same_ranking(const struct chain *chain, const struct ranking *first,
+static bool same_ranking(const struct shared_chain *chain, const struct ranking *first,
                          const struct ranking *second)
 {
     if (first->limit != second->limit || first->key_count != second->key_count ||
@@ -224,7 +228,7 @@ static bool same_ranking(const struct chain *chain, const struct ranking *first,
 
 /* Whether operator `index` can be one for both; if so it is appended. Aggregates are left to the
  * callers, and rankings are only compared. */
-static bool share_op(struct chain *chain, const struct sharing *sharing, uint32_t index)
+static bool share_op(struct shared_chain *chain, const struct sharing *sharing, uint32_t index)
 {
     const struct op *first = &chain->pipelines[0]->ops[index];
     const struct op *second = &chain->pipelines[1]->ops[index];
@@ -248,7 +252,7 @@ static bool share_op(struct chain *chain, const struct sharing *sharing, uint32_
 }
 
 /* Begins where both read the same batches; false: they don't. */
-static bool chain_begin(struct chain *chain, const struct sharing *sharing,
+static bool chain_begin(struct shared_chain *chain, const struct sharing *sharing,
                         const struct pipeline *first, const struct pipeline *second)
 {
     if (first->source_kind != second->source_kind || first->source != second->source ||
@@ -256,10 +260,11 @@ static bool chain_begin(struct chain *chain, const struct sharing *sharing,
         first->shard_keys != second->shard_keys) {
         return false;
     }
-    *chain = (struct chain){.arena = sharing->arena,
-                            .pipelines = {first, second},
-                            .input = first->input,
-                            .ops = arena_array(sharing->arena, struct op, first->op_count + 1)};
+    *chain =
+        (struct shared_chain){.arena = sharing->arena,
+                              .pipelines = {first, second},
+                              .input = first->input,
+                              .ops = arena_array(sharing->arena, struct op, first->op_count + 1)};
     /* A fold may have got more columns since the first one was made. */
     if (second->input.count > first->input.count) chain->input = second->input;
     chain->common = chain->input;
@@ -331,7 +336,8 @@ static uint32_t union_add(struct grouping_union *all, const struct grouping *fro
 }
 
 /* The aggregates of both by their common keys, and the numbers that the second one's have then. */
-static const struct grouping *share_grouping(struct chain *chain, const struct grouping *first,
+static const struct grouping *share_grouping(struct shared_chain *chain,
+                                             const struct grouping *first,
                                              const struct grouping *second, uint32_t **out_numbers)
 {
     uint32_t keys = first->key_count;
@@ -362,7 +368,7 @@ static const struct grouping *share_grouping(struct chain *chain, const struct g
         all.result[i] = first->result.fields[i];
     }
     for (uint32_t i = 0; i < first->aggregate_count; i++) {
-        /* Whoever reads the first one finds everything where it was. */
+        /* A reader of the first one finds every column where it was. */
         if (union_add(&all, first, i, chain->places[0]) != i) return NULL;
     }
     for (uint32_t i = 0; i < second->aggregate_count; i++) {
@@ -381,7 +387,7 @@ static const struct grouping *share_grouping(struct chain *chain, const struct g
 }
 
 /* Where the columns of the fold that gives way stand in the other. */
-static uint32_t *output_places(struct chain *chain, const struct fold *second,
+static uint32_t *output_places(struct shared_chain *chain, const struct fold *second,
                                const struct grouping *all, const uint32_t *numbers)
 {
     uint32_t *places = arena_array(chain->arena, uint32_t, second->output.count + 1);
@@ -400,7 +406,7 @@ static uint32_t *output_places(struct chain *chain, const struct fold *second,
 }
 
 /* Lets the first fold aggregate for the second too, if it can. */
-static bool share_aggregate(struct sharing *sharing, struct chain *chain, struct fold *first,
+static bool share_aggregate(struct sharing *sharing, struct shared_chain *chain, struct fold *first,
                             struct fold *second)
 {
     struct pipeline *pipeline = &sharing->planner->pipelines.items[sharing->feeders[first->id]];
@@ -430,7 +436,7 @@ static bool share_aggregate(struct sharing *sharing, struct chain *chain, struct
 /* ---- other folds ---- */
 
 /* Whether both pipelines send the same rows; then the second one is not needed. */
-static bool same_pipeline(const struct sharing *sharing, struct chain *chain,
+static bool same_pipeline(const struct sharing *sharing, struct shared_chain *chain,
                           const struct pipeline *first, const struct pipeline *second)
 {
     if (first->output.count != second->output.count) return false;
@@ -462,8 +468,8 @@ static bool same_merge(const struct grouping *first, const struct grouping *seco
     return true;
 }
 
-static bool same_fold(const struct sharing *sharing, struct chain *chain, const struct fold *first,
-                      const struct fold *second)
+static bool same_fold(const struct sharing *sharing, struct shared_chain *chain,
+                      const struct fold *first, const struct fold *second)
 {
     if (!same_merge(first->grouping, second->grouping)) return false;
     if (first->input_count != second->input_count || first->key_count != second->key_count ||
@@ -578,7 +584,7 @@ static status share_fold(struct sharing *sharing, struct fold *fold, struct erro
 {
     for (uint32_t i = 0; i < fold->id; i++) {
         struct fold *first = &sharing->planner->folds.items[i];
-        struct chain chain = {0};
+        struct shared_chain chain = {0};
         struct arena_mark mark = arena_mark(sharing->arena);
         if (sharing->folds[i] != i || first->kind != fold->kind) continue;
         if (sharing->is_result[i] || sharing->is_result[fold->id]) continue;

@@ -4,9 +4,10 @@
  * number stands where in its batches. Relations without state only append to the stream of their
  * input. A relation with state ends the stream in a fold, and a new stream begins there.
  *
- * Which side of a join is built: the one that is estimated smaller, from file sizes and what
- * happens to the rows on the way. A preserved side of a LEFT JOIN can't be built for a map; when it
- * is the small one, the other side's scan sends only its matching rows to a fold that joins.
+ * Joins are hash joins. Which side is built: the one that is estimated smaller, from file sizes and
+ * what happens to the rows on the way. A preserved side of a LEFT JOIN can't be built for a map;
+ * when it is the small one, the other side's scan sends only its matching rows to a fold that
+ * joins.
  *
  * A condition that compares with a scalar sub-query over the same table would force a second scan.
  * When its rows are going to be built anyway, it waits: rows are collected first and the condition
@@ -119,7 +120,7 @@ static status lower_scan(struct planner *planner, const struct relation *relatio
         .column_count = relation->column_count,
         .rows = (planner->catalog->sizes_known ? (double)bytes : UNKNOWN_TABLE_BYTES) / ROW_BYTES,
     };
-    (void)err; /* Every lowering has the same shape. */
+    (void)err; /* Every lowering has the same signature. */
     return STATUS_OK;
 }
 
@@ -327,9 +328,10 @@ static status join_in_fold(struct planner *planner, struct join_sides *sides, co
     return STATUS_OK;
 }
 
-/* Neither side is small enough to be copied to everybody: both go to a fold, by the hash of their
- * keys, where the order of what comes out is not seen; else to one shard. The side that would have
- * been built is the second input, so that the rows come in the order they would have had. */
+/* A partitioned join: neither side is small enough to be broadcast, so both go to a fold, by the
+ * hash of their keys where the order of the result is not seen, else to one shard. The side that
+ * would have been built is the second input, so that the rows come in the order they would have
+ * had. */
 static status join_by_shards(struct planner *planner, struct join_sides *sides, bool build_left,
                              bool inner, const bool *needed, struct stream *out_stream,
                              struct error *err)
@@ -563,7 +565,7 @@ static status lower_shared(struct planner *planner, struct relation *relation,
         TRY(stream_settle(planner, stream, err));
         shared->planned = stream;
     }
-    /* Every use goes on from the same place with names of its own. */
+    /* Every use continues from the same place with names of its own. */
     *out_stream = *(const struct stream *)shared->planned;
     uint32_t *columns = arena_array(planner->arena, uint32_t, out_stream->column_count + 1);
     if (columns == NULL) return binder_memory(err);

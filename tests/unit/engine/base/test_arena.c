@@ -19,7 +19,7 @@ struct live {
     unsigned char filling;
 };
 
-struct history {
+struct arena_history {
     struct arena arena;
     struct live live[BLOCKS];
     size_t live_count;
@@ -28,7 +28,7 @@ struct history {
     size_t mark_count;
 };
 
-static void check_live(const struct history *history)
+static void check_live(const struct arena_history *history)
 {
     for (size_t i = 0; i < history->live_count; i++) {
         const struct live *live = &history->live[i];
@@ -38,7 +38,7 @@ static void check_live(const struct history *history)
     }
 }
 
-static void allocate(struct history *history, struct random *random)
+static void allocate(struct arena_history *history, struct random *random)
 {
     if (history->live_count == BLOCKS) return;
     size_t align = (size_t)1 << random_below(random, 7);
@@ -54,7 +54,7 @@ static void allocate(struct history *history, struct random *random)
 static void blocks_keep_their_bytes_through_marks_and_resets(void **state)
 {
     (void)state;
-    static struct history history;
+    static struct arena_history history;
     struct budget budget = {0};
     struct random random = {1};
     arena_init(&history.arena, &budget);

@@ -95,14 +95,11 @@ static void every_status_has_a_name_of_its_own(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < STATUS_NAMES; i++) {
-        status code = (status)STATUS_NAMES;
-        assert_true(status_of_name(status_name((status)i), &code));
-        assert_int_equal(code, i);
+        assert_true(strlen(status_name((status)i)) > 0);
+        for (unsigned other = 0; other < i; other++) {
+            assert_string_not_equal(status_name((status)i), status_name((status)other));
+        }
     }
-    status code = STATUS_IO;
-    assert_false(status_of_name("", &code));
-    assert_false(status_of_name("Input", &code));
-    assert_int_equal(code, STATUS_IO);
     assert_string_equal(status_name((status)STATUS_NAMES), "internal");
 }
 

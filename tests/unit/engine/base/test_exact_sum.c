@@ -31,11 +31,11 @@ static double double_of(uint64_t bits)
     return value;
 }
 
-struct model {
+struct sum_model {
     int64_t places[PLACES]; /* Of 2^-1074 and up. */
 };
 
-static void model_add(struct model *model, double value)
+static void model_add(struct sum_model *model, double value)
 {
     uint64_t bits = bits_of(value);
     uint32_t exponent = (uint32_t)(bits >> 52 & 0x7ff);
@@ -48,7 +48,7 @@ static void model_add(struct model *model, double value)
 }
 
 /* Carries until every place is 0 or 1 and returns the carry out of the last: -1 if negative. */
-static int64_t model_carry(struct model *model)
+static int64_t model_carry(struct sum_model *model)
 {
     int64_t carry = 0;
     for (int place = 0; place < PLACES; place++) {
@@ -60,7 +60,7 @@ static int64_t model_carry(struct model *model)
     return carry;
 }
 
-static double model_round(struct model model)
+static double model_round(struct sum_model model)
 {
     bool negative = model_carry(&model) < 0;
     if (negative) {
@@ -173,8 +173,8 @@ static void sums_are_exact_in_any_order_and_cut_anyhow(void **state)
         double values[VALUES];
         uint32_t count = random_below(&random, VALUES + 1);
         fill(&random, values, count);
-        static struct model model;
-        model = (struct model){{0}};
+        static struct sum_model model;
+        model = (struct sum_model){{0}};
         for (uint32_t i = 0; i < count; i++) {
             model_add(&model, values[i]);
         }

@@ -13,17 +13,17 @@
 
 enum { BLOCKS = 32, STEPS = 20000 };
 
-struct block {
+struct owned_block {
     unsigned char *bytes;
     size_t size;
 };
 
-static void fill(struct block *block, size_t index)
+static void fill(struct owned_block *block, size_t index)
 {
     memset(block->bytes, (int)index, block->size);
 }
 
-static void check_filled(const struct block *block, size_t index, size_t size)
+static void check_filled(const struct owned_block *block, size_t index, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         assert_int_equal(block->bytes[i], index);
@@ -34,19 +34,19 @@ static void budgets_count_what_is_held_and_the_most_ever_held(void **state)
 {
     (void)state;
     struct budget budget = {.limit_bytes = 20000};
-    struct block blocks[BLOCKS] = {{0}};
+    struct owned_block blocks[BLOCKS] = {{0}};
     struct random random = {5};
     size_t used = 0;
     size_t peak = 0;
     uint32_t refused_count = 0;
     for (int step = 0; step < STEPS; step++) {
         size_t index = random_below(&random, BLOCKS);
-        struct block *block = &blocks[index];
+        struct owned_block *block = &blocks[index];
         size_t size = 1 + random_below(&random, 3000);
         if (random_below(&random, 3) == 0) {
             memory_free(&budget, block->bytes, block->size);
             used -= block->size;
-            *block = (struct block){0};
+            *block = (struct owned_block){0};
         } else {
             /* While a block is moved, both of its sizes count. */
             bool fits = used + size <= budget.limit_bytes;
@@ -57,7 +57,7 @@ static void budgets_count_what_is_held_and_the_most_ever_held(void **state)
                 if (used + size > peak) peak = used + size;
                 used = used + size - block->size;
                 size_t common = size < block->size ? size : block->size;
-                *block = (struct block){bytes, size};
+                *block = (struct owned_block){bytes, size};
                 check_filled(block, index, common);
                 fill(block, index);
             } else if (block->bytes != NULL) {

@@ -569,22 +569,22 @@ static void quotients_are_rounded_once(void **state)
         uint128 numerator = random_wide(&random) >> 1;
         uint64_t count = (random_u64(&random) >> random_below(&random, 64)) | 1;
         uint8_t scale = (uint8_t)random_below(&random, 20);
-        check_quotient(numerator, count, int128_ratio((int128)numerator, count));
+        check_quotient(numerator, count, decimal_ratio((int128)numerator, count, 0));
         check_quotient(numerator, (uint128)count * number_powers[scale],
                        decimal_ratio((int128)numerator, count, scale));
         uint64_t value = (uint64_t)numerator >> 1;
         check_quotient(value, number_powers[scale], decimal_to_double((int64_t)value, scale));
-        assert_true(int128_ratio(-(int128)numerator, count) ==
-                    -int128_ratio((int128)numerator, count));
+        assert_true(decimal_ratio(-(int128)numerator, count, scale) ==
+                    -decimal_ratio((int128)numerator, count, scale));
         assert_true(decimal_to_double(-(int64_t)value, scale) ==
                     -decimal_to_double((int64_t)value, scale));
     }
     const int128 lowest = -((int128)1 << 126) * 2;
-    assert_true(int128_ratio(lowest, 1) == -0x1p127);
-    assert_true(int128_ratio(lowest, UINT64_MAX) == -0x1p63);
+    assert_true(decimal_ratio(lowest, 1, 0) == -0x1p127);
+    assert_true(decimal_ratio(lowest, UINT64_MAX, 0) == -0x1p63);
     assert_true(decimal_ratio(1, UINT64_MAX, 19) == 0x1p-64 / 1e19);
     assert_true(decimal_ratio(10, 4, 1) == 0.25);
-    assert_int_equal(bits_of(int128_ratio(0, 7)), 0);
+    assert_int_equal(bits_of(decimal_ratio(0, 7, 0)), 0);
 }
 
 int main(void)

@@ -10,12 +10,12 @@
 
 enum { MODEL_SIZE = 1100 };
 
-struct model {
+struct set_model {
     bool has[MODEL_SIZE];
     uint64_t count;
 };
 
-static uint64_t model_missing(const struct model *model, uint64_t from)
+static uint64_t model_missing(const struct set_model *model, uint64_t from)
 {
     while (from < MODEL_SIZE && model->has[from]) {
         from++;
@@ -23,20 +23,20 @@ static uint64_t model_missing(const struct model *model, uint64_t from)
     return from;
 }
 
-static void add_both(struct number_set *set, struct model *model, uint64_t number)
+static void add_both(struct number_set *set, struct set_model *model, uint64_t number)
 {
     assert_true(number_set_add(set, number));
     if (!model->has[number]) model->count++;
     model->has[number] = true;
 }
 
-static void check_counts(const struct number_set *set, const struct model *model)
+static void check_counts(const struct number_set *set, const struct set_model *model)
 {
     assert_int_equal(set->count, model->count);
     assert_int_equal(set->contiguous, model_missing(model, 0));
 }
 
-static void check_all(const struct number_set *set, const struct model *model)
+static void check_all(const struct number_set *set, const struct set_model *model)
 {
     check_counts(set, model);
     for (uint64_t number = 0; number < MODEL_SIZE; number++) {
@@ -49,7 +49,7 @@ static void an_empty_set_has_nothing(void **state)
 {
     (void)state;
     struct number_set set = {0};
-    struct model model = {.count = 0};
+    struct set_model model = {.count = 0};
     check_all(&set, &model);
     assert_false(number_set_has(&set, UINT64_MAX));
     assert_true(number_set_missing(&set, UINT64_MAX) == UINT64_MAX);
@@ -66,7 +66,7 @@ static void every_set_of_edges_is_the_models(void **state)
     struct random random = {1};
     for (uint32_t chosen = 0; chosen < 1u << EXTREMES; chosen++) {
         struct number_set set = {0};
-        struct model model = {.count = 0};
+        struct set_model model = {.count = 0};
         uint32_t left = chosen;
         while (left != 0) {
             uint32_t extreme = random_below(&random, EXTREMES);
@@ -89,7 +89,7 @@ static void random_sets_are_the_models(void **state)
     for (uint32_t round = 0; round < 30; round++) {
         struct random random = {100 + round};
         struct number_set set = {0};
-        struct model model = {.count = 0};
+        struct set_model model = {.count = 0};
         uint32_t bound = 1 + random_below(&random, MODEL_SIZE);
         uint32_t steps = random_below(&random, 3 * bound);
         for (uint32_t step = 0; step < steps; step++) {
@@ -107,7 +107,7 @@ static void a_set_that_is_filled_has_no_gap(void **state)
     (void)state;
     struct random random = {7};
     struct number_set set = {0};
-    struct model model = {.count = 0};
+    struct set_model model = {.count = 0};
     for (uint64_t number = 0; number < MODEL_SIZE; number++) {
         uint64_t behind = random_below(&random, 20);
         if (random_below(&random, 4) > 0) add_both(&set, &model, number);
@@ -129,7 +129,7 @@ static void a_number_beyond_the_budget_changes_nothing(void **state)
                                       UINT64_MAX};
     struct budget budget = {.limit_bytes = 4096};
     struct number_set set = {.budget = &budget};
-    struct model model = {.count = 0};
+    struct set_model model = {.count = 0};
     for (uint64_t number = 0; number < 70; number++) {
         add_both(&set, &model, number);
     }

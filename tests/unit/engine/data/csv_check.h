@@ -14,6 +14,7 @@
 #include "engine/data/csv_scan.h"
 #include "engine/data/csv_split.h"
 #include "unit/engine/data/csv_model.h"
+#include "unit/engine/data/csv_whole.h"
 
 /* What the model says of one record. */
 struct check_record {

@@ -12,6 +12,7 @@
 #include "engine/base/assert.h"
 #include "engine/data/csv_field.h"
 #include "engine/data/csv_narrow.h"
+#include "unit/engine/data/csv_whole.h"
 
 enum { CHECK_COLUMNS_MAX = 16 };
 

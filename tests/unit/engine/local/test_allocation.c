@@ -14,7 +14,7 @@ enum { EVERY_ONE_BELOW = 2000, LATER_STEP = 7, THREADED_STEP = 23, LEAST_LIMIT_B
 
 /* ---- data ---- */
 
-struct sample {
+struct allocation_sample {
     const char *analysis;
     struct {
         const char *name;
@@ -22,7 +22,7 @@ struct sample {
     } files[6];
 };
 
-static const struct sample samples[] = {
+static const struct allocation_sample samples[] = {
     {"movies",
      {{"movies_metadata.csv",
        "id,title,genres,release_date,overview,production_countries,spoken_languages,budget,revenue,"
@@ -67,7 +67,7 @@ static const struct sample samples[] = {
 
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 
-static void sample_open(struct engine_case *engine, const struct sample *sample)
+static void sample_open(struct engine_case *engine, const struct allocation_sample *sample)
 {
     const char *source = getenv("SOURCE_DIR");
     char folder[ENGINE_PATH_SIZE];
@@ -102,7 +102,7 @@ static void assert_same_rows(const struct engine_result *expected,
 
 /* ---- failing allocations ---- */
 
-static void sweep(const struct sample *sample, uint32_t threads)
+static void sweep(const struct allocation_sample *sample, uint32_t threads)
 {
     struct engine_case engine;
     struct engine_options options = {.threads = threads, .chunk_bytes = 200};

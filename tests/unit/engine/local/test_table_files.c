@@ -23,6 +23,7 @@
 #include "engine/file/file.h"
 #include "engine/local/chunk_reader.h"
 #include "unit/engine/data/csv_model.h"
+#include "unit/engine/data/csv_whole.h"
 
 enum { THREADS = 3, NO_LIMIT = 1 << 28, MODEL_MAX = 1 << 16 };
 
@@ -112,7 +113,7 @@ struct read_chunk {
     uint32_t file;
 };
 
-struct crew {
+struct reader_crew {
     struct table_files *files;
     struct read_chunk *chunks;
     atomic_uint_fast64_t next;
@@ -165,7 +166,7 @@ static status read_pieces(struct chunk_reader *reader, struct read_chunk *out, s
     }
 }
 
-static status read_chunk(struct crew *crew, struct chunk_reader *reader, uint64_t number,
+static status read_chunk(struct reader_crew *crew, struct chunk_reader *reader, uint64_t number,
                          struct read_chunk *out, struct error *own)
 {
     *out = (struct read_chunk){0};
@@ -184,7 +185,7 @@ static status read_chunk(struct crew *crew, struct chunk_reader *reader, uint64_
 
 static void *read_all(void *argument)
 {
-    struct crew *crew = argument;
+    struct reader_crew *crew = argument;
     struct random random = {(uint64_t)(uintptr_t)&random};
     struct error own;
     struct chunk_reader *reader = NULL;
@@ -213,7 +214,8 @@ static void *read_all(void *argument)
 
 static struct read_chunk *read_with(struct table_files *files, int thread_count)
 {
-    struct crew crew = {.files = files, .record_limit = NO_LIMIT, .is_slow = thread_count > 1};
+    struct reader_crew crew = {
+        .files = files, .record_limit = NO_LIMIT, .is_slow = thread_count > 1};
     crew.chunks = calloc(files->chunk_count + 1, sizeof *crew.chunks);
     assert_non_null(crew.chunks);
     pthread_t threads[THREADS];
@@ -466,7 +468,7 @@ static status read_until_failure(uint32_t chunk_bytes, uint32_t record_limit)
     struct chunk_reader *reader = NULL;
     assert_int_equal(chunk_reader_create(&budget, &reader, &err), STATUS_OK);
     status result = STATUS_OK;
-    struct crew crew = {.files = &files, .record_limit = record_limit};
+    struct reader_crew crew = {.files = &files, .record_limit = record_limit};
     for (uint64_t number = 0; number < files.chunk_count && result == STATUS_OK; number++) {
         struct read_chunk chunk;
         result = read_chunk(&crew, reader, number, &chunk, &err);
@@ -577,7 +579,7 @@ static void a_file_that_shrinks_fails_its_reader_and_frees_the_others(void **sta
         struct table_files files;
         open_files(&files, 100);
         assert_int_equal(truncate(path_of("t.csv"), 12000), 0);
-        struct crew crew = {.files = &files, .record_limit = NO_LIMIT, .is_slow = true};
+        struct reader_crew crew = {.files = &files, .record_limit = NO_LIMIT, .is_slow = true};
         crew.chunks = calloc(files.chunk_count, sizeof *crew.chunks);
         assert_non_null(crew.chunks);
         pthread_t threads[THREADS];
@@ -598,7 +600,7 @@ static void a_file_that_shrinks_fails_its_reader_and_frees_the_others(void **sta
 
 static void *read_second_chunk(void *argument)
 {
-    struct crew *crew = argument;
+    struct reader_crew *crew = argument;
     struct error own;
     struct chunk_reader *reader = NULL;
     struct read_chunk chunk;
@@ -616,7 +618,7 @@ static void a_stop_ends_the_wait_for_a_chunk_that_nobody_reads(void **state)
     write_file("t.csv", "id,name\n1,a\n2,b\n");
     struct table_files files;
     open_files(&files, 4);
-    struct crew crew = {.files = &files, .record_limit = NO_LIMIT};
+    struct reader_crew crew = {.files = &files, .record_limit = NO_LIMIT};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, read_second_chunk, &crew), 0);
     usleep(2000);
@@ -634,7 +636,7 @@ static void a_failed_reader_ends_the_wait_of_the_next(void **state)
     write_file("t.csv", "id,name\n1,a\n2,b\n");
     struct table_files files;
     open_files(&files, 4);
-    struct crew crew = {.files = &files, .record_limit = NO_LIMIT};
+    struct reader_crew crew = {.files = &files, .record_limit = NO_LIMIT};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, read_second_chunk, &crew), 0);
     usleep(20000); /* Long enough to be waiting; if not, it fails by itself. */

@@ -370,7 +370,7 @@ static void plans_of_nested_distincts_grow_by_a_step_each(void **state)
 
 /* ---- what is wrong ---- */
 
-struct wrong {
+struct wrong_query {
     const char *tables;
     const char *name;
     const char *sql;
@@ -380,7 +380,7 @@ struct wrong {
     const char *text;
 };
 
-static const struct wrong wrongs[] = {
+static const struct wrong_query wrongs[] = {
     {TABLES, "q1", "-- only a remark\n", NULL, NULL, STATUS_SQL,
      "q1.sql: there is no query in this file"},
     {TABLES, "q1", "CREATE TABLE x (a INT) FROM 'x.csv';\nSELECT 1", NULL, NULL, STATUS_SQL,
@@ -414,7 +414,7 @@ static void messages_name_file_place_and_remedy(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
-        const struct wrong *wrong = &wrongs[i];
+        const struct wrong_query *wrong = &wrongs[i];
         bool has_setting = wrong->setting != NULL;
         struct compile_query queries[] = {names, {text_of(wrong->name), text_of(wrong->sql)}};
         struct compile_setting setting = {0};

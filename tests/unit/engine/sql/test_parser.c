@@ -256,7 +256,7 @@ static void print_script(struct buf *out, const struct ast_script *script)
 
 /* --- running the parser --- */
 
-struct run {
+struct parser_run {
     struct sql_source source;
     struct arena arena;
     struct ast_script *script;
@@ -264,20 +264,20 @@ struct run {
     status code;
 };
 
-static void run_init(struct run *run, struct text text)
+static void run_init(struct parser_run *run, struct text text)
 {
-    *run = (struct run){.source = {.text = text, .name = "t.sql"}};
+    *run = (struct parser_run){.source = {.text = text, .name = "t.sql"}};
     run->code = sql_parse(&run->source, &run->arena, &run->script, &run->err);
 }
 
-static void run_done(struct run *run)
+static void run_done(struct parser_run *run)
 {
     arena_done(&run->arena);
 }
 
 static void check_tree(const char *sql, const char *expected)
 {
-    struct run run;
+    struct parser_run run;
     struct buf out = {0};
     run_init(&run, text_of(sql));
     if (run.code != STATUS_OK) print_error("%s\n", run.err.text);
@@ -293,7 +293,7 @@ static void check_tree(const char *sql, const char *expected)
 /* `place` is "line:column". */
 static void check_error(const char *sql, const char *place, const char *message)
 {
-    struct run run;
+    struct parser_run run;
     char expected[ERROR_TEXT_SIZE];
     run_init(&run, text_of(sql));
     if (run.code == STATUS_OK) print_error("accepted: %s\n", sql);
@@ -565,7 +565,7 @@ static void nodes_know_the_text_they_cover(void **state)
     };
     for (size_t i = 0; i < sizeof expressions / sizeof expressions[0]; i++) {
         char sql[128];
-        struct run run;
+        struct parser_run run;
         (void)snprintf(sql, sizeof sql, "SELECT %s , b", expressions[i]);
         run_init(&run, text_of(sql));
         assert_int_equal(run.code, STATUS_OK);
@@ -875,7 +875,7 @@ static void what_is_not_supported_is_refused_with_advice(void **state)
 /* --- bounds --- */
 
 /* head, then `unit` and later `close` `count` times around `core`. */
-struct pattern {
+struct bad_pattern {
     const char *head;
     const char *unit;
     const char *core;
@@ -889,11 +889,11 @@ static void put_repeated(struct buf *out, const char *unit, uint32_t count)
     }
 }
 
-static status parse_pattern(const struct pattern *pattern, uint32_t count, char *message,
+static status parse_pattern(const struct bad_pattern *pattern, uint32_t count, char *message,
                             size_t message_size)
 {
     struct buf sql = {0};
-    struct run run;
+    struct parser_run run;
     buf_put_string(&sql, pattern->head);
     put_repeated(&sql, pattern->unit, count);
     buf_put_string(&sql, pattern->core);
@@ -909,7 +909,7 @@ static status parse_pattern(const struct pattern *pattern, uint32_t count, char 
 static void nesting_ends_at_two_hundred_levels(void **state)
 {
     (void)state;
-    static const struct pattern patterns[] = {
+    static const struct bad_pattern patterns[] = {
         {"SELECT ", "(", "1", ")"},
         {"SELECT ", "- ", "1", ""},
         {"SELECT ", "NOT ", "a", ""},
@@ -954,8 +954,8 @@ static void nesting_ends_at_two_hundred_levels(void **state)
 static void the_first_level_too_many_is_marked(void **state)
 {
     (void)state;
-    static const struct pattern parentheses = {"SELECT ", "(", "1", ")"};
-    static const struct pattern sum = {"SELECT 1", "", "", "+1"};
+    static const struct bad_pattern parentheses = {"SELECT ", "(", "1", ")"};
+    static const struct bad_pattern sum = {"SELECT 1", "", "", "+1"};
     char message[ERROR_TEXT_SIZE];
     assert_int_equal(parse_pattern(&parentheses, 200, message, sizeof message), STATUS_OK);
     assert_int_equal(parse_pattern(&parentheses, 201, message, sizeof message), STATUS_SQL);
@@ -969,7 +969,7 @@ static void the_first_level_too_many_is_marked(void **state)
 static void height_adds_up_over_nested_chains(void **state)
 {
     (void)state;
-    static const struct pattern chains[] = {
+    static const struct bad_pattern chains[] = {
         {"SELECT ", "(", "1", "+1+1+1+1+1+1+1+1+1+1)"},
         {"SELECT ", "(SELECT (", "1", "+1+1+1+1+1)+1+1+1+1+1)"},
         {"SELECT 1 FROM ", "(SELECT 1 FROM ", "t", ",t,t,t,t,t,t,t,t) s"},
@@ -987,7 +987,7 @@ static void height_adds_up_over_nested_chains(void **state)
 static void flat_lists_may_be_long(void **state)
 {
     (void)state;
-    static const struct pattern lists[] = {
+    static const struct bad_pattern lists[] = {
         {"SELECT a", "", "", " AND a"},
         {"SELECT a", "", "", " OR b"},
         {"SELECT a", "", "", " AND a OR b"},
@@ -1012,7 +1012,7 @@ static void chains_keep_their_elements_in_order(void **state)
 {
     (void)state;
     struct buf sql = {0};
-    struct run run;
+    struct parser_run run;
     enum { COUNT = 100000 };
     buf_put_string(&sql, "SELECT 0");
     for (int i = 1; i < COUNT; i++) {
@@ -1037,7 +1037,7 @@ static void texts_and_files_have_a_largest_size(void **state)
 {
     (void)state;
     struct buf sql = {0};
-    struct run run;
+    struct parser_run run;
     buf_put_string(&sql, "SELECT 1");
     put_repeated(&sql, " ", SQL_SOURCE_BYTES_MAX - (uint32_t)sql.size);
     run_init(&run, (struct text){(const char *)sql.bytes, (uint32_t)sql.size});
@@ -1091,7 +1091,7 @@ static const char everything[] =
 static status parse_copy(struct text text)
 {
     char *copy = memory_alloc(NULL, (size_t)text.size + 1);
-    struct run run;
+    struct parser_run run;
     assert_non_null(copy);
     char *start = copy + 1; /* The end of the text is the end of the block. */
     if (text.size > 0) memcpy(start, text.bytes, text.size);

@@ -107,7 +107,7 @@ static struct counts count(const char *first, const char *second)
     return counts;
 }
 
-struct pair {
+struct plan_pair {
     const char *first;
     const char *second;
     uint32_t shared_folds; /* So many fewer than alone. */
@@ -117,7 +117,7 @@ struct pair {
 #define BY_STORE " FROM sales WHERE amount > 3 GROUP BY store"
 #define JOINED   " FROM sales JOIN stores ON sales.store = stores.store "
 
-static const struct pair pairs[] = {
+static const struct plan_pair pairs[] = {
     /* Aggregates by the same keys. */
     {"SELECT store, sum(amount) AS x" BY_STORE, "SELECT store, max(price) AS y" BY_STORE, 1, 1},
     {"SELECT store, sum(amount) AS x" BY_STORE, "SELECT count(*) AS y, store" BY_STORE, 1, 1},

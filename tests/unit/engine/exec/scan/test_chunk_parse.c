@@ -15,7 +15,7 @@
 #include "engine/base/calendar.h"
 #include "engine/base/number.h"
 #include "engine/base/random.h"
-#include "engine/data/csv_scan.h"
+#include "unit/engine/data/csv_whole.h"
 #include "engine/exec/scan/chunk_parse.h"
 
 enum { ROWS_MAX = 2048, FIELD_MAX = 48, CHUNK_MAX = ROWS_MAX * (FIELD_MAX + 16) };
