@@ -493,7 +493,7 @@ static void put_verdict(struct chaos_run *chaos, struct buf *out)
                    (double)times.median_ms / 1000, (double)times.late_ms / 1000,
                    (double)times.longest_ms / 1000);
     }
-    if (total == 0) buf_put_string(out, "nobody was disturbed\n");
+    if (total == 0) buf_put_string(out, "no node was disturbed\n");
     if (awaited(chaos) > 0) buf_format(out, "not back: %u\n", awaited(chaos));
     if (chaos->verifies) {
         buf_format(out, "answers equal: %s\n", chaos->is_equal ? "yes" : "NO");

@@ -403,14 +403,15 @@ void compose_clients(const struct cluster_config *config, struct buf *out)
         config->name);
     put_gateways(config, out);
     buf_put_string(
-        out, "\n# Several clients may run at the same time. What `submit` needs to go on after\n"
-             "# its death is in state/. Variables: MILLRACE_USER, MILLRACE_IMAGE as in\n"
-             "# system.yml; MILLRACE_CLUSTER_TOKEN where the cluster needs a token.\n\n"
-             "services:\n"
-             "  client:\n"
-             "    image: \"${MILLRACE_IMAGE:-millrace}\"\n"
-             "    user: \"${MILLRACE_USER:-1000:1000}\"\n"
-             "    command: [status, -g, \"");
+        out,
+        "\n# Several clients may run at the same time. The journals of `submit`, from which a\n"
+        "# killed client resumes, are in state/. Variables: MILLRACE_USER, MILLRACE_IMAGE as in\n"
+        "# system.yml; MILLRACE_CLUSTER_TOKEN where the cluster needs a token.\n\n"
+        "services:\n"
+        "  client:\n"
+        "    image: \"${MILLRACE_IMAGE:-millrace}\"\n"
+        "    user: \"${MILLRACE_USER:-1000:1000}\"\n"
+        "    command: [status, -g, \"");
     put_gateways(config, out);
     buf_put_string(out, "\"]\n"
                         "    healthcheck:\n"

@@ -1,4 +1,4 @@
-/* cluster_key.c - hexadecimal, so that it can be copied by hand; memory that held it is wiped. */
+/* cluster_key.c - hexadecimal, so that it can be copied as text; memory that held it is wiped. */
 #include "cluster/config/cluster_key.h"
 
 #include <sodium.h>
@@ -22,8 +22,8 @@ static status key_parse(const char *path, const char *line, size_t size, struct 
     }
     return error_set(err, STATUS_USAGE,
                      "%.500s holds no key of a cluster, which is %d hexadecimal digits: copy it "
-                     "anew from another host, or make one with openssl rand -hex %d",
-                     path, (int)HEX_DIGITS, (int)DATAGRAM_KEY_BYTES);
+                     "from another host, or remove it and run millrace key",
+                     path, (int)HEX_DIGITS);
 }
 
 static status key_use(const char *path, char *line, struct datagram_key *out, struct error *err)
@@ -42,7 +42,7 @@ status cluster_key_read(const char *path, struct datagram_key *out, struct error
     sodium_memzero(line, sizeof line);
     sodium_memzero(&key, sizeof key);
     if (result == STATUS_OK) return result;
-    /* Whatever it is, the user has to do something about it. */
+    /* The user has to act in each case. */
     err->code = STATUS_USAGE;
     return error_prefix(err,
                         "the cluster's key, which 'millrace up' makes and all its hosts share");
@@ -53,7 +53,7 @@ status cluster_key_make(const char *path, bool *out_made, struct error *err)
     unsigned char key[DATAGRAM_KEY_BYTES];
     char line[LINE_BYTES + 1]; /* A zero is written too. */
     if (sodium_init() < 0) {
-        return error_set(err, STATUS_IO, "this system gives no random numbers to make a key of");
+        return error_set(err, STATUS_IO, "cannot get random bytes for a key");
     }
     randombytes_buf(key, sizeof key);
     (void)sodium_bin2hex(line, sizeof line, key, sizeof key); /* Fits. */

@@ -1,4 +1,4 @@
-/* cluster_key.h - the secret that nodes, monitors and operators of a cluster share.
+/* cluster_key.h - the secret key that the nodes, monitors and operators of a cluster share.
  *
  * A file of 64 hexadecimal digits that only its user may read. It is never an argument, an
  * environment variable or part of a log line.

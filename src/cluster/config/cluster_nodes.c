@@ -6,7 +6,7 @@
 
 #include "engine/base/assert.h"
 
-/* No other node can be called so: the cluster file forbids it. */
+/* cluster_config.c refuses this name for other nodes. */
 static const char broker_name[] = "broker";
 
 status cluster_nodes_list(const struct cluster_config *config, struct arena *arena,
@@ -53,7 +53,7 @@ const struct cluster_node *cluster_nodes_find(const struct cluster_nodes *nodes,
 const char *cluster_node_folder(const struct cluster_config *config, const char *name,
                                 struct arena *arena)
 {
-    /* The broker's own folder is RabbitMQ's, which writes there as it likes. */
+    /* RabbitMQ owns the broker's folder and writes its own files there. */
     const char *tail = strcmp(name, broker_name) == 0 ? "/supervisor" : "";
     size_t size = strlen(config->data_dir) + 1 + strlen(name) + strlen(tail) + 1;
     char *path = arena_array(arena, char, size);

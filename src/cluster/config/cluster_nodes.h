@@ -1,5 +1,5 @@
-/* cluster_nodes.h - all nodes of a cluster file in one list: broker (if it is ours), gateways,
- * workers, monitors. Their order is that of the file, and the same for everybody.
+/* cluster_nodes.h - all nodes of a cluster file in one list: the private broker if there is one,
+ * gateways, workers, monitors, in the order of the file. It is the same in all processes.
  */
 #ifndef CLUSTER_CONFIG_CLUSTER_NODES_H
 #define CLUSTER_CONFIG_CLUSTER_NODES_H
@@ -12,7 +12,7 @@ struct cluster_node {
     const char *name;
     enum node_role role;
     const char *host;
-    uint16_t port; /* 0: it has none. */
+    uint16_t port; /* 0: it does not listen. */
 };
 
 struct cluster_nodes {
@@ -23,8 +23,8 @@ struct cluster_nodes {
 MUST_USE status cluster_nodes_list(const struct cluster_config *config, struct arena *arena,
                                    struct cluster_nodes *out, struct error *err);
 const struct cluster_node *cluster_nodes_find(const struct cluster_nodes *nodes, const char *name);
-/* Where a node keeps its pid, lock and log: data_dir/NAME; of the broker
- * data_dir/broker/supervisor. Lives in the arena; NULL: that is full. */
+/* The folder of a node's pid, lock and log: data_dir/NAME; of the broker
+ * data_dir/broker/supervisor. Lives in the arena; NULL: it is full. */
 const char *cluster_node_folder(const struct cluster_config *config, const char *name,
                                 struct arena *arena);
 

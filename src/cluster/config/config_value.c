@@ -111,7 +111,7 @@ bool config_address_parse(struct text text, struct text *out_host, uint16_t *out
     bool is_bracketed = host.size > 2 && host.bytes[0] == '[' && host.bytes[host.size - 1] == ']';
     if (is_bracketed) host = (struct text){host.bytes + 1, host.size - 2};
     if (!config_host_valid(host)) return false;
-    /* Without brackets, nobody could tell where an address of version 6 ends. */
+    /* Without brackets the end of an IPv6 address is ambiguous, RFC 3986 section 3.2.2. */
     bool has_colon = memchr(host.bytes, ':', host.size) != NULL;
     if (has_colon != is_bracketed) return false;
     *out_host = host;

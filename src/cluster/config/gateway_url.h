@@ -1,4 +1,4 @@
-/* gateway_url.h - where a gateway of this cluster can be asked. */
+/* gateway_url.h - the URL of a gateway of this cluster. */
 #ifndef CLUSTER_CONFIG_GATEWAY_URL_H
 #define CLUSTER_CONFIG_GATEWAY_URL_H
 
@@ -7,8 +7,8 @@
 #include "engine/base/arena.h"
 #include "cluster/config/cluster_config.h"
 
-/* From the host that it runs on: one that listens everywhere is asked on loopback. NULL: the arena
- * is full. */
+/* For a client on the gateway's host: one that listens on all addresses is called on loopback.
+ * NULL: the arena is full. */
 char *gateway_url(const struct cluster_config *config, const char *host, uint16_t port,
                   struct arena *arena);
 
