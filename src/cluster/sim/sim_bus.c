@@ -67,7 +67,8 @@ static void bus_look(struct sim_bus *bus)
     world_after(bus->net->world, latency(bus->net), take_timer, bus, bus->incarnation);
 }
 
-void sim_net_look(struct sim_net *net)
+/* The broker has changed: every bus checks whether it has an action to take. */
+static void net_look(struct sim_net *net)
 {
     for (uint32_t i = 0; i < net->node_count; i++) {
         if (net->buses[i] != NULL && net->buses[i]->is_open) bus_look(net->buses[i]);
@@ -100,7 +101,7 @@ void sim_net_hurt_queue(struct sim_net *net, uint32_t queue, enum sim_queue_faul
     } else {
         broker_memory_delete(net->broker, name);
     }
-    sim_net_look(net);
+    net_look(net);
 }
 
 uint64_t sim_net_message_count(const struct sim_net *net)
@@ -144,7 +145,7 @@ static void follow_work(struct sim_bus *bus)
             broker_memory_cancel(bus->net->broker, connection, name);
         }
     }
-    sim_net_look(bus->net);
+    net_look(bus->net);
 }
 
 static void publish_soon(struct sim_bus *bus);
@@ -175,7 +176,7 @@ static void connect_timer(void *context, uint64_t incarnation)
                           net->limits.inbox_prefetch);
     follow_work(bus);
     publish_soon(bus);
-    sim_net_look(net);
+    net_look(net);
 }
 
 static void connect_soon(struct sim_bus *bus)
@@ -189,7 +190,7 @@ static void forget_timer(void *context, uint64_t connection)
 {
     struct sim_net *net = context;
     broker_memory_disconnect(net->broker, connection);
-    sim_net_look(net);
+    net_look(net);
 }
 
 /* No byte passes any more; the broker notices after `broker_ms`. */
@@ -212,7 +213,7 @@ static void cut_all(struct sim_bus *bus, uint64_t broker_ms)
     bus->will_publish = bus->will_acknowledge = bus->will_take = false;
     cut(bus, SIM_PUBLISHER, broker_ms);
     cut(bus, SIM_CONSUMER, broker_ms);
-    sim_net_look(bus->net);
+    net_look(bus->net);
 }
 
 /* The node has noticed. */
@@ -246,7 +247,7 @@ void sim_bus_lose_side(struct sim_bus *bus, enum sim_side side)
 {
     if (!bus->is_open || !bus->is_connected || bus->connections[side] == 0) return;
     cut(bus, side, 0);
-    sim_net_look(bus->net);
+    net_look(bus->net);
     notice_later(bus);
 }
 
@@ -302,7 +303,7 @@ static void publish_timer(void *context, uint64_t incarnation)
         return;
     }
     bool any = publish_some(bus, world_between(bus->net->world, 1, BURST));
-    sim_net_look(bus->net);
+    net_look(bus->net);
     if (any) publish_soon(bus); /* Else the window is full: a confirm makes room. */
 }
 
@@ -330,7 +331,7 @@ static void acknowledge_timer(void *context, uint64_t incarnation)
     bus->will_acknowledge = false;
     if (bus->connections[SIM_CONSUMER] == 0) return;
     send_acknowledgements(bus);
-    sim_net_look(bus->net);
+    net_look(bus->net);
 }
 
 /* ---- in ---- */
@@ -402,7 +403,7 @@ static void take_timer(void *context, uint64_t incarnation)
     while (count > 0 && take_one(bus)) {
         count--;
     }
-    sim_net_look(bus->net);
+    net_look(bus->net);
 }
 
 /* ---- incarnation ---- */

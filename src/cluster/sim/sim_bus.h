@@ -69,8 +69,6 @@ struct sim_bus {
 
 MUST_USE status sim_net_init(struct sim_net *net, struct error *err);
 void sim_net_done(struct sim_net *net);
-/* The broker has changed: every bus checks whether it has an action to take. */
-void sim_net_look(struct sim_net *net);
 void sim_net_kill_broker(struct sim_net *net);
 void sim_net_start_broker(struct sim_net *net);
 /* A resource alarm (memory or disk) begins, or is over. */

@@ -5,12 +5,19 @@
 
 #include "engine/base/assert.h"
 
+static uint32_t log_place(const struct sim_disk *disk, const char *job)
+{
+    uint32_t i = 0;
+    while (i < SIM_DISK_JOBS && strcmp(disk->logs[i].job, job) != 0) {
+        i++;
+    }
+    return i;
+}
+
 static struct sim_log *log_find(struct sim_disk *disk, const char *job)
 {
-    for (uint32_t i = 0; i < SIM_DISK_JOBS; i++) {
-        if (strcmp(disk->logs[i].job, job) == 0) return &disk->logs[i];
-    }
-    return NULL;
+    uint32_t place = log_place(disk, job);
+    return place < SIM_DISK_JOBS ? &disk->logs[place] : NULL;
 }
 
 static void log_clear(struct sim_log *log)
@@ -71,12 +78,10 @@ uint32_t sim_disk_job_count(const struct sim_disk *disk)
     return count;
 }
 
-uint64_t sim_disk_size(const struct sim_disk *disk, const char *job)
+const struct sim_log *sim_disk_find(const struct sim_disk *disk, const char *job)
 {
-    for (uint32_t i = 0; i < SIM_DISK_JOBS; i++) {
-        if (strcmp(disk->logs[i].job, job) == 0) return disk->logs[i].bytes.size;
-    }
-    return 0;
+    uint32_t place = log_place(disk, job);
+    return place < SIM_DISK_JOBS ? &disk->logs[place] : NULL;
 }
 
 const struct sim_log *sim_disk_next(const struct sim_disk *disk, const char *after)

@@ -41,7 +41,8 @@ MUST_USE status sim_disk_append(struct sim_disk *disk, const char *job, struct t
                                 struct error *err);
 void sim_disk_remove(struct sim_disk *disk, const char *job);
 uint32_t sim_disk_job_count(const struct sim_disk *disk);
-uint64_t sim_disk_size(const struct sim_disk *disk, const char *job);
+/* NULL: there is none. Borrowed until the job is removed. */
+const struct sim_log *sim_disk_find(const struct sim_disk *disk, const char *job);
 
 /* The logs in the order of their names: the next one after job `after`, or NULL. Borrowed until the
  * job is removed. */

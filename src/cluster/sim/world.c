@@ -9,9 +9,8 @@
 
 #include "engine/base/assert.h"
 #include "engine/base/hash.h"
-#include "engine/base/memory.h"
 
-enum { FIRST_TIMERS = 256, LINE_SIZE = 1024 };
+enum { LINE_SIZE = 1024 };
 
 void world_init(struct world *world, uint64_t seed, int trace_fd)
 {
@@ -21,9 +20,7 @@ void world_init(struct world *world, uint64_t seed, int trace_fd)
 
 void world_done(struct world *world)
 {
-    memory_free(NULL, world->timers, world->timer_capacity * sizeof *world->timers);
-    world->timers = NULL;
-    world->timer_count = world->timer_capacity = 0;
+    array_done(&world->timers, NULL);
 }
 
 static bool comes_before(const struct world_timer *a, const struct world_timer *b)
@@ -31,48 +28,37 @@ static bool comes_before(const struct world_timer *a, const struct world_timer *
     return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->serial < b->serial;
 }
 
-static bool heap_reserve(struct world *world)
-{
-    if (world->timer_count < world->timer_capacity) return true;
-    uint32_t capacity = world->timer_capacity == 0 ? FIRST_TIMERS : world->timer_capacity * 2;
-    struct world_timer *timers = memory_resize(
-        NULL, world->timers, world->timer_capacity * sizeof *timers, capacity * sizeof *timers);
-    if (timers == NULL) {
-        world_fail(world, "out of memory");
-        return false;
-    }
-    world->timers = timers;
-    world->timer_capacity = capacity;
-    return true;
-}
-
 void world_after(struct world *world, uint64_t delay_ms, world_action action, void *context,
                  uint64_t number)
 {
-    if (!heap_reserve(world)) return;
+    if (array_add(&world->timers, NULL) == NULL) {
+        world_fail(world, "out of memory");
+        return;
+    }
     struct world_timer timer = {.at_ms = world->now_ms + delay_ms,
                                 .serial = world->next_serial++,
                                 .action = action,
                                 .context = context,
                                 .number = number};
-    uint32_t place = world->timer_count++;
-    while (place > 0 && comes_before(&timer, &world->timers[(place - 1) / 2])) {
-        world->timers[place] = world->timers[(place - 1) / 2];
+    struct world_timer *timers = world->timers.items;
+    uint32_t place = world->timers.count - 1;
+    while (place > 0 && comes_before(&timer, &timers[(place - 1) / 2])) {
+        timers[place] = timers[(place - 1) / 2];
         place = (place - 1) / 2;
     }
-    world->timers[place] = timer;
+    timers[place] = timer;
 }
 
 static struct world_timer heap_take(struct world *world)
 {
-    struct world_timer *timers = world->timers;
+    struct world_timer *timers = world->timers.items;
     struct world_timer first = timers[0];
-    struct world_timer last = timers[--world->timer_count];
+    struct world_timer last = timers[--world->timers.count];
     uint32_t place = 0;
     for (;;) {
         uint32_t child = place * 2 + 1;
-        if (child >= world->timer_count) break;
-        if (child + 1 < world->timer_count && comes_before(&timers[child + 1], &timers[child])) {
+        if (child >= world->timers.count) break;
+        if (child + 1 < world->timers.count && comes_before(&timers[child + 1], &timers[child])) {
             child++;
         }
         if (!comes_before(&timers[child], &last)) break;
@@ -85,7 +71,7 @@ static struct world_timer heap_take(struct world *world)
 
 bool world_step(struct world *world)
 {
-    if (world->timer_count == 0 || world->failed) return false;
+    if (world->timers.count == 0 || world->failed) return false;
     struct world_timer timer = heap_take(world);
     ASSERT(timer.at_ms >= world->now_ms);
     world->now_ms = timer.at_ms;

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/base/array.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
 
@@ -35,9 +36,7 @@ enum { WORLD_REASON_SIZE = 512 };
 struct world {
     uint64_t now_ms;
     struct random random;
-    struct world_timer *timers; /* A heap by time and serial. */
-    uint32_t timer_count;
-    uint32_t timer_capacity;
+    ARRAY_OF(struct world_timer) timers; /* A heap by time and serial. */
     uint64_t next_serial;
     uint64_t step_count;
     uint64_t history;

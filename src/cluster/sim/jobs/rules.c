@@ -307,7 +307,8 @@ void rules_log(struct sim_node *node, const char *job, struct text record)
     if (node->in_flight.has_acknowledged) {
         world_fail(&cluster->world, "%s logs what it has acknowledged", node->name);
     }
-    if (sim_disk_size(&node->disk, job) > 0) return;
+    const struct sim_log *log = sim_disk_find(&node->disk, job);
+    if (log != NULL && log->bytes.size > 0) return;
     uint64_t owner = owner_in(cluster, record, &message);
     if (owner == 0) {
         world_fail(&cluster->world, "%s: the log of %s begins without a manifest", node->name, job);
@@ -325,14 +326,6 @@ void rules_log(struct sim_node *node, const char *job, struct text record)
                count, cluster->settings.max_jobs);
 }
 
-static const struct sim_log *log_of(const struct sim_disk *disk, const char *job)
-{
-    for (uint32_t i = 0; i < SIM_DISK_JOBS; i++) {
-        if (strcmp(disk->logs[i].job, job) == 0) return &disk->logs[i];
-    }
-    return NULL;
-}
-
 void rules_removed(struct sim_node *node, const char *job)
 {
     struct cluster *cluster = node->cluster;
@@ -348,7 +341,7 @@ void rules_removed(struct sim_node *node, const char *job)
 bool rules_is_held(struct cluster *cluster, const struct sim_client *client)
 {
     for (uint32_t i = cluster->settings.gateway_count; i < cluster->node_count; i++) {
-        const struct sim_log *log = log_of(&cluster->nodes[i].disk, client->job);
+        const struct sim_log *log = sim_disk_find(&cluster->nodes[i].disk, client->job);
         struct message message;
         struct text record;
         size_t at = 0;

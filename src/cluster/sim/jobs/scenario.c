@@ -41,7 +41,8 @@ static void put_end(const char *title, const struct exchange_count *end, struct 
                end->row_count, end->hash_sum);
 }
 
-void scenario_put_audit(const struct audit *audit, struct buf *out)
+/* All of the audit but the history. */
+static void put_audit(const struct audit *audit, struct buf *out)
 {
     for (uint32_t i = 0; i < audit->table_count; i++) {
         const struct audit_table *table = &audit->tables[i];
@@ -95,7 +96,7 @@ status scenario_check_counters(const struct scenario *scenario, const struct cou
     struct audit audit = {0};
     TRY(audit_check(&source, err));
     TRY(audit_make(&source, arena, &audit, err));
-    scenario_put_audit(&audit, out);
+    put_audit(&audit, out);
     return out->failed ? error_memory(err) : STATUS_OK;
 }
 
@@ -227,7 +228,7 @@ static status answer_it(struct scenario *scenario, struct arena *arena, struct e
     struct job_events events = {
         .context = scenario, .rows = keep_rows, .stream_query = JOB_STREAM_NONE};
     TRY(job_run(scenario->job, &events, err));
-    scenario_put_audit(job_audit(scenario->job), &scenario->audit);
+    put_audit(job_audit(scenario->job), &scenario->audit);
     return scenario->audit.failed ? error_memory(err) : STATUS_OK;
 }
 

@@ -44,7 +44,7 @@ struct scenario {
     uint32_t *shard_counts;        /* By fold. */
     uint64_t chunk_count;          /* Of all scans. */
     struct buf *answers;           /* By query: CSV. */
-    struct buf audit;              /* As scenario_put_audit writes it. */
+    struct buf audit;              /* As text. */
 };
 
 struct scenarios {
@@ -58,8 +58,6 @@ MUST_USE status scenarios_create(struct scenarios **out, struct error *err);
 /* Accepts NULL. */
 void scenarios_destroy(struct scenarios *scenarios);
 
-/* All of the audit but the history, as text. */
-void scenario_put_audit(const struct audit *audit, struct buf *out);
 /* Adds the rows of a batch, as the cluster encodes those of the query's result, to CSV. */
 MUST_USE status scenario_put_rows(const struct scenario *scenario, uint32_t query,
                                   const struct buf *bytes, struct arena *arena, struct buf *out,

@@ -95,16 +95,16 @@ static void map_timer(void *context, uint64_t number)
     struct sim_node *node = context;
     struct world *world = &node->cluster->world;
     uint32_t i = 0;
-    while (i < node->map_count && node->maps_running[i].number != number) {
+    while (i < node->running.count && node->running.items[i].number != number) {
         i++;
     }
-    if (i == node->map_count) return;
+    if (i == node->running.count) return;
     if (node->paused_until_ms > world->now_ms) {
         world_after(world, node->paused_until_ms - world->now_ms, map_timer, node, number);
         return;
     }
-    struct map_task *task = node->maps_running[i].task;
-    node->maps_running[i] = node->maps_running[--node->map_count];
+    struct map_task *task = node->running.items[i].task;
+    node->running.items[i] = node->running.items[--node->running.count];
     mapper_run(node->mapper, task);
     sim_disk_release(&node->disk, task->item);
     struct event event = {.kind = EVENT_MAPPED, .task = task};
@@ -128,21 +128,15 @@ static void map_begin(struct sim_node *node, struct map_task *task)
         node->must_crash = true;
         return;
     }
-    if (node->map_count == node->map_capacity) {
-        uint32_t capacity = node->map_capacity == 0 ? 8 : node->map_capacity * 2;
-        struct sim_map *maps = memory_resize(
-            NULL, node->maps_running, node->map_capacity * sizeof *maps, capacity * sizeof *maps);
-        if (maps == NULL) {
-            map_task_destroy(task);
-            world_fail(world, "out of memory");
-            return;
-        }
-        node->maps_running = maps;
-        node->map_capacity = capacity;
+    struct sim_map *map = array_add(&node->running, NULL);
+    if (map == NULL) {
+        map_task_destroy(task);
+        world_fail(world, "out of memory");
+        return;
     }
     uint32_t limit = settings->map_ms;
     if (world_chance(world, settings->slow_per_mille)) limit = settings->slow_ms;
-    node->maps_running[node->map_count++] = (struct sim_map){task, ++node->next_map};
+    *map = (struct sim_map){task, ++node->next_map};
     world_after(world, world_between(world, 0, limit), map_timer, node, node->next_map);
 }
 
@@ -502,10 +496,10 @@ static void end_process(struct sim_node *node)
     while (events_take(node, &event)) {
         waiting_event_done(&event);
     }
-    for (uint32_t i = 0; i < node->map_count; i++) {
-        map_task_destroy(node->maps_running[i].task);
+    for (uint32_t i = 0; i < node->running.count; i++) {
+        map_task_destroy(node->running.items[i].task);
     }
-    node->map_count = 0;
+    node->running.count = 0;
     rules_in_flight_done(&node->in_flight);
     gateway_destroy(node->gateway);
     worker_destroy(node->worker);
@@ -575,5 +569,5 @@ void sim_node_done(struct sim_node *node)
     sim_disk_done(&node->disk);
     effects_done(&node->effects);
     memory_free(NULL, node->events, node->event_capacity * sizeof *node->events);
-    memory_free(NULL, node->maps_running, node->map_capacity * sizeof *node->maps_running);
+    array_done(&node->running, NULL);
 }

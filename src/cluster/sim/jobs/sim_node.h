@@ -8,6 +8,7 @@
 #ifndef CLUSTER_SIM_JOBS_SIM_NODE_H
 #define CLUSTER_SIM_JOBS_SIM_NODE_H
 
+#include "engine/base/array.h"
 #include "cluster/role/gateway/gateway.h"
 #include "cluster/role/worker/mapper.h"
 #include "cluster/role/worker/worker.h"
@@ -54,9 +55,7 @@ struct sim_node {
     uint32_t event_first;
     uint32_t event_count;
     uint32_t event_capacity;
-    struct sim_map *maps_running;
-    uint32_t map_count;
-    uint32_t map_capacity;
+    ARRAY_OF(struct sim_map) running; /* Maps. */
     uint64_t next_map;
 };
 

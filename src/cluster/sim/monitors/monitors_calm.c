@@ -12,10 +12,7 @@ struct monitors_process *monitors_leader(struct monitors_cluster *cluster)
 {
     for (uint32_t i = 0; i < cluster->settings.monitor_count; i++) {
         struct monitors_process *monitor = monitors_monitor(cluster, i);
-        if (monitor->is_up &&
-            election_leads(monitor_election(monitor->monitor), monitors_process_now(monitor))) {
-            return monitor;
-        }
+        if (monitors_is_leading(monitor)) return monitor;
     }
     return NULL;
 }

@@ -7,8 +7,6 @@
  */
 #include "cluster/sim/monitors/monitors_cluster.h"
 
-#include <string.h>
-
 /* Clocks are read once a tick. */
 enum { ROUNDING_MS = 2 * MONITOR_TICK_MS, PPM = 1000000 };
 
@@ -25,12 +23,6 @@ static struct monitors_sight *sight_of(struct monitors_process *monitor, uint32_
         *sight = (struct monitors_sight){.monitor_run = monitor->run};
     }
     return sight;
-}
-
-static bool is_leading(const struct monitors_process *monitor)
-{
-    return monitor->is_up && monitor->monitor != NULL &&
-           election_leads(monitor_election(monitor->monitor), monitors_process_now(monitor));
 }
 
 /* ---- heartbeats ---- */
@@ -86,13 +78,11 @@ bool monitors_stop_may_stand(const struct monitors_process *process,
 /* Another monitor says that a node is not stopped: a monitor that hears it may believe it. */
 static void note_view(struct monitors_process *monitor, const struct view *view)
 {
-    struct monitors_cluster *cluster = monitor->cluster;
+    const struct monitors_cluster *cluster = monitor->cluster;
     for (uint32_t i = 0; i < view->node_count; i++) {
-        for (uint32_t node = 0; node < cluster->process_count; node++) {
-            if (strcmp(view->nodes[i].name, cluster->processes[node].name) == 0 &&
-                view->nodes[i].state != HEALTH_STOPPED) {
-                sight_of(monitor, node)->knows_stopped = false;
-            }
+        uint32_t node = monitors_process_named(cluster, view->nodes[i].name);
+        if (node < cluster->process_count && view->nodes[i].state != HEALTH_STOPPED) {
+            sight_of(monitor, node)->knows_stopped = false;
         }
     }
 }
@@ -126,10 +116,10 @@ void monitors_check_stepped(struct monitors_process *monitor)
 {
     struct monitors_cluster *cluster = monitor->cluster;
     if (cluster->has_stops) note_stops(monitor);
-    if (!is_leading(monitor)) return;
+    if (!monitors_is_leading(monitor)) return;
     for (uint32_t i = 0; i < cluster->settings.monitor_count; i++) {
         struct monitors_process *other = monitors_monitor(cluster, i);
-        if (other == monitor || !is_leading(other)) continue;
+        if (other == monitor || !monitors_is_leading(other)) continue;
         struct term term = monitor_election(monitor->monitor)->own;
         struct term other_term = monitor_election(other->monitor)->own;
         world_fail(&cluster->world, "two leaders: %s in term %llu and %s in term %llu",
@@ -143,7 +133,7 @@ void monitors_check_stepped(struct monitors_process *monitor)
 static void check_office(struct monitors_process *monitor, struct term term, const char *what)
 {
     const struct election *election = monitor_election(monitor->monitor);
-    if (is_leading(monitor) && term.holder == monitors_position(monitor) &&
+    if (monitors_is_leading(monitor) && term.holder == monitors_position(monitor) &&
         term_compare(term, election->own) == 0) {
         return;
     }
@@ -176,7 +166,7 @@ static bool is_known_stopped(struct monitors_process *monitor, uint32_t node)
     const struct monitors_settings *settings = &cluster->settings;
     if (sight_of(monitor, node)->knows_stopped) return true;
     /* Only a leader is told by others. */
-    if (!is_leading(monitor)) return false;
+    if (!monitors_is_leading(monitor)) return false;
     uint64_t patient_ms = (uint64_t)settings->lease_ms + settings->failure_timeout_ms;
     if (!cluster->faults_are_over || cluster->world.now_ms < cluster->heal_ms + patient_ms) {
         return false;
@@ -211,20 +201,11 @@ static void check_drive(struct monitors_process *monitor, const struct monitor_e
     }
 }
 
-static uint32_t process_named(const struct monitors_cluster *cluster, const char *name)
-{
-    uint32_t i = 0;
-    while (i < cluster->process_count && strcmp(cluster->processes[i].name, name) != 0) {
-        i++;
-    }
-    return i;
-}
-
 static void check_order(struct monitors_process *monitor, const struct datagram *datagram)
 {
     struct monitors_cluster *cluster = monitor->cluster;
     const struct order *order = &datagram->order;
-    uint32_t node = process_named(cluster, datagram->to);
+    uint32_t node = monitors_process_named(cluster, datagram->to);
     world_trace(&cluster->world, "%s: orders %s %llu to %s, term %llu", monitor->name, datagram->to,
                 (unsigned long long)order->incarnation, order->kind == ORDER_KILL ? "die" : "stop",
                 (unsigned long long)order->term.number);
@@ -242,7 +223,7 @@ static void check_order(struct monitors_process *monitor, const struct datagram 
 static void note_challenge(struct monitors_process *monitor, const struct monitor_effect *effect)
 {
     struct monitors_cluster *cluster = monitor->cluster;
-    uint32_t node = process_named(cluster, effect->datagram.to);
+    uint32_t node = monitors_process_named(cluster, effect->datagram.to);
     /* Monitors challenge each other at their main sockets too; those are not about heartbeats. */
     if (node == cluster->process_count || effect->kind != MONITOR_SEND) return;
     if (effect->address.bytes[0] != MONITORS_DOOR_HEART) return;
@@ -298,7 +279,7 @@ static void check_events(struct monitors_process *process, const struct monitors
     process->told = events->events[events->event_count - 1].place;
     process->told_by = packet->sender;
     process->told_run = packet->sender_run;
-    if (!is_leading(sender) || packet->sender_run != sender->run) return;
+    if (!monitors_is_leading(sender) || packet->sender_run != sender->run) return;
     if (first.term != last.term || first.sequence <= last.sequence + 1) return;
     if (first.term != event_term(monitor_election(sender->monitor)->own)) return;
     world_fail(&process->cluster->world, "%s does not tell %s events %u to %u", sender->name,

@@ -7,7 +7,6 @@
 #include "cluster/sim/monitors/monitors_cluster.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { TRIES = 8, TRY_PAUSE_MS = 200 };
 
@@ -57,23 +56,17 @@ static void note_view(struct monitors_operator *operator_, uint32_t monitor,
     const struct monitors_cluster *cluster = operator_->cluster;
     operator_->seen_leader[monitor] = view->term.number != 0 && view->leader[0] != '\0';
     for (uint32_t i = 0; i < view->node_count; i++) {
-        for (uint32_t node = 0; node < cluster->process_count; node++) {
-            if (strcmp(cluster->processes[node].name, view->nodes[i].name) == 0) {
-                operator_->seen_mask[monitor] |= 1u << node;
-            }
-        }
+        uint32_t node = monitors_process_named(cluster, view->nodes[i].name);
+        if (node < cluster->process_count) operator_->seen_mask[monitor] |= 1u << node;
     }
 }
 
 static void hear(struct monitors_operator *operator_, const struct datagram *datagram)
 {
-    struct monitors_cluster *cluster = operator_->cluster;
-    uint32_t monitor = 0;
-    while (monitor < cluster->settings.monitor_count &&
-           strcmp(monitors_monitor(cluster, monitor)->name, datagram->from) != 0) {
-        monitor++;
-    }
-    if (monitor == cluster->settings.monitor_count) return;
+    const struct monitors_cluster *cluster = operator_->cluster;
+    uint32_t index = monitors_process_named(cluster, datagram->from);
+    if (index == cluster->process_count || index < cluster->settings.node_count) return;
+    uint32_t monitor = monitors_position(&cluster->processes[index]);
     if (datagram->kind == DATAGRAM_VIEW) note_view(operator_, monitor, &datagram->view);
     if (datagram->kind == DATAGRAM_CHALLENGE && operator_->tries_left > 0 &&
         replay_guard_challenged(&operator_->senders[monitor], operator_->incarnation,

@@ -24,12 +24,27 @@ enum {
 static void heart_timer(void *context, uint64_t run);
 static void tick_timer(void *context, uint64_t run);
 
+uint32_t monitors_process_named(const struct monitors_cluster *cluster, const char *name)
+{
+    uint32_t i = 0;
+    while (i < cluster->process_count && strcmp(cluster->processes[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
 /* ---- clocks ---- */
 
 uint64_t monitors_process_now(const struct monitors_process *process)
 {
     uint64_t passed_ms = process->cluster->world.now_ms - process->clock_from_ms;
     return process->clock_base_ms + passed_ms * (uint64_t)(PPM + process->rate_ppm) / PPM;
+}
+
+bool monitors_is_leading(const struct monitors_process *process)
+{
+    return process->is_up && process->monitor != NULL &&
+           election_leads(monitor_election(process->monitor), monitors_process_now(process));
 }
 
 /* `local_ms` of the process's clock in time of the world, rounded up. */

@@ -56,7 +56,10 @@ struct monitors_process {
 
 void monitors_process_init(struct monitors_cluster *cluster, uint32_t index, enum node_role role,
                            const char *name);
+/* Its number; process_count: there is none. */
+uint32_t monitors_process_named(const struct monitors_cluster *cluster, const char *name);
 uint64_t monitors_process_now(const struct monitors_process *process);
+bool monitors_is_leading(const struct monitors_process *process);
 void monitors_process_start(struct monitors_process *process);
 void monitors_process_kill(struct monitors_process *process);
 void monitors_process_pause(struct monitors_process *process);

@@ -48,7 +48,7 @@ static void heard(void *context, struct bus_event *event)
 static void run_for(struct stage *stage, uint64_t time_ms)
 {
     uint64_t end_ms = stage->world.now_ms + time_ms;
-    while (stage->world.timer_count > 0 && stage->world.timers[0].at_ms <= end_ms) {
+    while (stage->world.timers.count > 0 && stage->world.timers.items[0].at_ms <= end_ms) {
         assert_true(world_step(&stage->world));
     }
     stage->world.now_ms = end_ms;
