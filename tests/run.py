@@ -55,7 +55,7 @@ THREADED = re.compile(r"\b(pthread\w*|threads?|thread_count)\b", re.IGNORECASE)
 OPTIMISED = re.compile(r"test_(docs|sim\w*|spill|cluster\w*|monitors\w*|operator\w*|healing\w*|hosts\w*|docker\w*|network\w*)")
 # Of those, the ones that take what is installed, which has no crash points and no planted mistakes:
 # its answers are held against the oracle, and its clusters are killed.
-INSTALLED = re.compile(r"test_(installed|spill|cluster_clients|cluster_roles\w*|cluster_spill)")
+INSTALLED = re.compile(r"test_(installed|spill|cluster_roles|cluster_spill)")
 LONG = re.compile(r"test_sim\w*_full")
 # They begin with the real queries.
 SQL_FUZZERS = {"sql", "plan"}
