@@ -215,7 +215,7 @@ static status query_end_now(struct output *output, uint32_t query, struct error 
 {
     TRY(advance(output, query, err));
     TRY(query_end(output, err));
-    /* JSON is one object: nobody can use a part of it. */
+    /* JSON is one object: a part of it is no JSON. */
     bool is_wanted = output->options.directory == NULL && output->options.format != OUTPUT_JSON;
     return is_wanted ? flush(output, err) : STATUS_OK;
 }

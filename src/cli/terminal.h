@@ -18,7 +18,7 @@ struct terminal {
 struct terminal terminal_of(int descriptor);
 
 /* Writes to stderr, all but line ends and tabs made visible: names of files and values of fields
- * are not to be trusted. A failure to write is ignored: there is nobody left to tell. */
+ * are not to be trusted. A failure to write is ignored: there is no other way to tell. */
 void terminal_say(const char *format, ...) PRINTF_LIKE(1, 2);
 /* The same for text that carries our own colours and is safe. */
 void terminal_say_raw(const struct buf *text);

@@ -412,10 +412,10 @@ static status run_once(struct job *job, struct local_options *options, struct er
     TRY(local_run_create(options, &run, err));
     status result = local_run_execute(run, err);
     struct error audit_error;
-    status booked = local_run_audit(run, &job->arena, &job->audit, &audit_error);
-    if (result == STATUS_OK && booked != STATUS_OK) {
+    status audited = local_run_audit(run, &job->arena, &job->audit, &audit_error);
+    if (result == STATUS_OK && audited != STATUS_OK) {
         *err = audit_error;
-        result = booked;
+        result = audited;
     }
     job->audit.elapsed_seconds = clock_seconds() - job->started;
     job->audit.cpu_seconds = clock_cpu_seconds() - job->cpu_started;
