@@ -29,12 +29,12 @@ static status add_line(struct corpus *corpus, struct text line, struct error *er
     if (line.size < 2 || line.bytes[1] != '\t' || label == sizeof labels) {
         return error_set(err, STATUS_INPUT, "a line must be 0, 1 or n, a tab, and a text");
     }
-    struct example *examples = arena_grow(&corpus->arena, corpus->examples, corpus->example_count,
+    struct labelled_text *examples = arena_grow(&corpus->arena, corpus->examples, corpus->example_count,
                                           &corpus->example_capacity, sizeof *corpus->examples);
     if (examples == NULL) return error_memory(err);
     corpus->examples = examples;
     struct text text = {line.bytes + 2, line.size - 2};
-    examples[corpus->example_count++] = (struct example){
+    examples[corpus->example_count++] = (struct labelled_text){
         .text = text,
         .order = hash_bytes(text.bytes, text.size),
         .label = (enum corpus_label)label,
@@ -68,8 +68,8 @@ status corpus_add(struct corpus *corpus, const char *path, struct error *err)
 
 static int compare_examples(const void *a, const void *b)
 {
-    const struct example *left = a;
-    const struct example *right = b;
+    const struct labelled_text *left = a;
+    const struct labelled_text *right = b;
     if (left->order != right->order) return left->order < right->order ? -1 : 1;
     int order = text_compare(left->text, right->text);
     if (order != 0) return order;
@@ -133,7 +133,7 @@ status corpus_number(struct corpus *corpus, struct error *err)
     if (found == NULL) return error_memory(err);
     size_t total = 0;
     for (uint32_t i = 0; i < corpus->example_count; i++) {
-        struct example *example = &corpus->examples[i];
+        struct labelled_text *example = &corpus->examples[i];
         example->first = total;
         example->count = (uint32_t)read_features(example->text, found + total);
         total += example->count;

@@ -22,7 +22,7 @@ enum { CORPUS_FILES_MAX = 8 };
 
 enum corpus_label { LABEL_NEGATIVE, LABEL_POSITIVE, LABEL_NEUTRAL };
 
-struct example {
+struct labelled_text {
     struct text text;
     uint64_t order; /* The hash of the text. */
     enum corpus_label label;
@@ -33,7 +33,7 @@ struct example {
 
 struct corpus {
     struct arena arena;
-    struct example *examples;
+    struct labelled_text *examples;
     uint32_t example_count;
     size_t example_capacity;
     uint32_t file_count;

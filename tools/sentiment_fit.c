@@ -58,7 +58,7 @@ static double magnitude(double x)
     return x < 0.0 ? -x : x;
 }
 
-static const uint32_t *features_of(const struct corpus *corpus, const struct example *example)
+static const uint32_t *features_of(const struct corpus *corpus, const struct labelled_text *example)
 {
     return corpus->features + example->first;
 }
@@ -72,7 +72,7 @@ static status find_ratios(struct fit *fit, struct error *err)
     double *unkind = arena_array(&corpus->arena, double, corpus->hash_count);
     if (kind == NULL || unkind == NULL) return error_memory(err);
     for (uint32_t i = 0; i < corpus->example_count; i++) {
-        const struct example *example = &corpus->examples[i];
+        const struct labelled_text *example = &corpus->examples[i];
         const uint32_t *features = features_of(corpus, example);
         double half = options->neutral_count / 2;
         double to_kind = example->label == LABEL_NEUTRAL ? half : example->label == LABEL_POSITIVE;
@@ -100,7 +100,7 @@ static void find_lengths(struct fit *fit)
 {
     const struct corpus *corpus = fit->corpus;
     for (uint32_t i = 0; i < corpus->example_count; i++) {
-        const struct example *example = &corpus->examples[i];
+        const struct labelled_text *example = &corpus->examples[i];
         const uint32_t *features = features_of(corpus, example);
         double square = 0.0;
         for (uint32_t j = 0; j < example->count; j++) {
@@ -127,7 +127,7 @@ static void find_mean_counts(struct fit *fit)
  * is. The scaled example has length 1. */
 static void fit_example(struct fit *fit, uint32_t index)
 {
-    const struct example *example = &fit->corpus->examples[index];
+    const struct labelled_text *example = &fit->corpus->examples[index];
     const uint32_t *features = features_of(fit->corpus, example);
     double length = fit->lengths[index];
     if (length == 0.0) return;
@@ -230,7 +230,7 @@ static status find_mean(const struct corpus *corpus, struct arena *arena, uint32
     double texts = 0.0;
     *out_is_neutral = false;
     for (uint32_t i = 0; i < corpus->example_count; i++) {
-        const struct example *example = &corpus->examples[i];
+        const struct labelled_text *example = &corpus->examples[i];
         const uint32_t *features = features_of(corpus, example);
         if (example->file != file) continue;
         texts += 1.0;

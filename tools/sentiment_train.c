@@ -91,7 +91,7 @@ static void score_file(const struct sentiment_model *model, const struct corpus 
     uint32_t right = 0;
     uint32_t positive = 0;
     for (uint32_t i = 0; i < corpus->example_count; i++) {
-        const struct example *example = &corpus->examples[i];
+        const struct labelled_text *example = &corpus->examples[i];
         bool is_kind = sentiment_score(model, &scratch, example->text).total >= 0;
         positive += is_kind;
         if (example->label == LABEL_NEUTRAL) continue;

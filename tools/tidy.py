@@ -3,7 +3,7 @@
 
 Errors: an include against the rules in docs/LAYOUT.md, a banned call, two files of one
 name, a source without its opening comment, an unfinished mark, words that belong to somebody's
-machine and not into the project. Warnings: files and functions that have grown long.
+machine and not into the project, retired words, two structs of one name. Warnings: files and functions that have grown long.
 
 usage: tidy.py [--self-test]
 """
@@ -22,6 +22,10 @@ FUNCTION_LINES = 70
 
 RULE = re.compile(r"^([\w/]+) <-((?: [\w/]+)*)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+
+STRUCT = re.compile(r"^(?:struct|union|enum) (\w+)\s*\{", re.MULTILINE)
+
+ONE_NAME = re.compile(r"csv_kernel_(?!body)\w+\.c$")
 
 # A call, not a member or part of a longer name: curl_free() and list->free() are other functions.
 CALL = r"(?<![\w.>])(?:{})\s*\("
@@ -44,6 +48,43 @@ FOREIGN = [
     (re.compile(r"\b(?:registry\.\w+\.\w+|ghcr\.io|quay\.io|docker\.io|pypi\.org|crates\.io)\b"),
      "a package registry: everything comes from Debian"),
 ]
+# Words that the project used once, and the field's words for them. They do not come back: not in
+# code, nor in help texts and messages, nor on pages.
+RETIRED = [(re.compile(pattern, re.IGNORECASE), word) for pattern, word in [
+    (r"\b(?:the|its|whole|no|these) books\b|\bbooks (?:do not )?balance|\bbook_(?:end|edge|line)\b",
+     "audit, counters, exchange count"),
+    (r"\btall(?:y|ies)\b", "counters"),
+    (r"\bsieves?\b", "Bloom filter"),
+    (r"\bside[ _-]tables?\b", "build side"),
+    (r"\btwins?\b", "duplicate keys"),
+    (r"\bsift(?!_down\b)\w*|\bearly_sift\w*", "filter"),
+    (r"\bshared_filter\w*|\bshared filters?\b", "common filter"),
+    (r"\bexpr_reach\b|\bcolumn_loads?\b", "late materialization"),
+    (r"\bkept[ _]rows\b", "row store"),
+    (r"\blanes?\b|\blane_end\b", "producer"),
+    (r"\bbeats?\b|\bbeaters?\b|\bbeat_period\b", "heartbeat"),
+    (r"\bpatience\b", "failure_timeout"),
+    (r"\bhang_timeout\b", "stall_timeout"),
+    (r"\bleash\w*", "exits with its supervisor"),
+    (r"\bkeepers?\b", "supervisor"),
+    (r"\b(?:earlier|next|first|last|this|another) li(?:fe|ves)\b", "incarnation"),
+    (r"\bin[ _]hand\b", "in flight"),
+    (r"\bscan_want\b|\bwant_manifest\b|\bis wanted again\b", "re-request"),
+    (r"\bmarkers?\b|\bcertified\b", "barrier, acknowledged barrier"),
+    (r"\bshel(?:f|ves)\b", "output buffer"),
+    (r"\bburied\b|(?<!tomb)\bstones?\b", "tombstone"),
+    (r"\bstrangers?\b", "unknown sender"),
+    (r"\bis of now\b|\bsomebody\b", "current; a noun"),
+    (r"\bnote_file\b|\blog_files\b", "intent record, input log"),
+    (r"\bwatched\b|\b(?:monitor|gateway)_watch\w*", "monitored, supervised, subscribed"),
+    (r"\bjson_shape\w*|\bshape_(?:create|release|keep|owner)\b", "JSON schema, job layout"),
+    (r"\b(?:goes|gone|going|go) on with\b", "resumes, continues"),
+    (r"\bmoods?\b", "sentiment"),
+    (r"\bwants to hear\b|\bbe one (?:gateway|worker|monitor)\b", "bearer token, run a node"),
+]]
+RETIRED_HERE = re.compile(r"src/|docs/|deploy/|README\.md|CONTRIBUTING\.md|SECURITY\.md|dev$")
+# Words of data, and the lanes of vector registers.
+RETIRED_NOT_HERE = re.compile(r"src/gen/|src/engine/data/csv_kernel|src/engine/exec/expr/literals\.c")
 TEXT_SUFFIXES = {".c", ".h", ".py", ".sh", ".sql", ".md", ".build", ".txt", ".ini", ".test", ".1",
                  ".yml", ".toml", ".json", ""}
 
@@ -169,6 +210,28 @@ class Tidy:
             for pattern, what in FOREIGN:
                 if pattern.search(line):
                     self.error(path, number, f"{what}: '{pattern.search(line).group()}'")
+            self.check_retired(path, number, line)
+
+    def check_retired(self, path, number, line):
+        if not RETIRED_HERE.match(path) or RETIRED_NOT_HERE.match(path):
+            return
+        for pattern, word in RETIRED:
+            match = pattern.search(line)
+            if match:
+                self.error(path, number, f"'{match.group()}' is a retired word; say: {word}")
+
+    def check_structs(self, sources):
+        """A struct, union or enum has one definition in the tree, so that its name says which."""
+        seen = {}
+        for path, text in sources:
+            for match in STRUCT.finditer(text):
+                name, number = match.group(1), text.count("\n", 0, match.start()) + 1
+                # A kernel has the same parts on each architecture: that is one idea, and one name.
+                if ONE_NAME.search(path):
+                    continue
+                if name in seen and seen[name] != path:
+                    self.error(path, number, f"the name {name} is taken by {seen[name]}")
+                seen.setdefault(name, path)
 
     def check_names(self, files):
         seen = collections.defaultdict(list)
@@ -183,6 +246,7 @@ class Tidy:
         self.read_rules()
         files = self.files()
         self.check_names(files)
+        sources = []
         for path in files:
             if path.startswith("tests/fuzz/corpus/") or path == "LICENSE":
                 continue
@@ -195,6 +259,8 @@ class Tidy:
             self.check_words(path, text)
             if path.endswith((".c", ".h")):
                 self.check_source(path, text)
+                sources.append((path, text))
+        self.check_structs(sources)
         return not self.errors
 
 
@@ -220,11 +286,17 @@ CASES = [
     ({"src/engine/data/a.c": "int x;\n"}, "must open with '/* a.c - "),
     ({"tests/unit/data/test_a.c": "int x;\n"}, "must open with '/* test_a.c - "),
     ({"src/engine/data/a.h": "/* a.h - x */\n", "src/cli/a.h": "/* a.h - x */\n"}, "the name a.h is taken"),
+    ({"src/engine/data/a.c": "/* a.c - x */\nstruct a {\n};\n",
+      "tests/b.c": "/* b.c - x */\nstruct a {\n};\n"}, "b.c:2: the name a is taken"),
     ({"src/engine/data/a.c": "/* a.c - x */\n/* TO" "DO */\n"}, "a.c:2: an unfinished mark"),
     ({"docs/A.md": "see .." "/shared\n"}, "A.md:1: a path outside"),
     ({"docs/A.md": "see /wo" "rk/x\n"}, "a path of one machine"),
     ({"docs/A.md": "see docs/work/x and https://host/work/x\n"}, None),
     ({"docs/A.md": "fixes issue \x2312\n"}, "an issue number"),
+    ({"docs/A.md": "the books balance\n"}, "A.md:1: 'the books' is a retired word"),
+    ({"src/engine/data/a.c": "/* a.c - x */\nint side_table;\n"}, "say: build side"),
+    ({"src/engine/data/a.c": '/* a.c - x */\nchar x[] = "a beat is late";\n'}, "say: heartbeat"),
+    ({"src/engine/data/a.c": "/* a.c - x */\nsift_down(heap); tombstone(x);\n"}, None),
     ({"docs/LAYOUT.md": "base <- data\ndata <-\n"}, "may not know 'data'"),
     ({"docs/LAYOUT.md": "nothing\n"}, "no rules"),
 ]

@@ -1,4 +1,4 @@
--- Memes above the average score that made somebody speak of school.
+-- Memes above the average score that made a commenter speak of school.
 
 PARAMETER keywords = 'university|college|student|teacher|professor';
 

@@ -253,7 +253,7 @@ class Sentiment(unittest.TestCase):
             self.assertEqual(sentiment.features(text), expected, text)
 
 
-class Books(unittest.TestCase):
+class Audit(unittest.TestCase):
     TABLE = tables.Table(
         "t",
         ["t/*.csv", "t*.csv"],
@@ -310,7 +310,7 @@ class Whole(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def test_every_dirty_set_has_balanced_books(self):
+    def test_every_dirty_set_has_a_balanced_audit(self):
         sets = 0
         for analysis in sorted(oracle.ANALYSES):
             root = os.path.join(HERE, "dirty", analysis)

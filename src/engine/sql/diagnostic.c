@@ -25,13 +25,13 @@ static_assert(NAME_BYTES + MESSAGE_BYTES + WINDOW_COLUMNS * (CHARACTER_BYTES + 1
 
 static const char ellipsis[] = "…";
 
-struct text_writer {
+struct excerpt_writer {
     char *bytes;
     size_t used;
     size_t size;
 };
 
-static void put(struct text_writer *writer, const char *bytes, size_t size)
+static void put(struct excerpt_writer *writer, const char *bytes, size_t size)
 {
     if (size >= writer->size - writer->used) return; /* The sum of the parts' limits forbids it. */
     memcpy(writer->bytes + writer->used, bytes, size);
@@ -68,7 +68,7 @@ static struct text next_character(struct text text, uint32_t *position)
     return *bytes == '\t' ? TEXT_LITERAL("\t") : TEXT_LITERAL("?");
 }
 
-static void put_clean(struct text_writer *writer, struct text text, size_t limit_bytes)
+static void put_clean(struct excerpt_writer *writer, struct text text, size_t limit_bytes)
 {
     size_t end = writer->used + limit_bytes - sizeof ellipsis;
     for (uint32_t position = 0; position < text.size;) {
@@ -113,7 +113,7 @@ static struct caret_place locate(struct text text, uint32_t offset)
     return place;
 }
 
-static void put_line(struct text_writer *writer, const struct caret_place *place)
+static void put_line(struct excerpt_writer *writer, const struct caret_place *place)
 {
     uint32_t first = 0;
     if (place->column_count > WINDOW_COLUMNS) {
@@ -163,7 +163,7 @@ status sql_error(struct error *err, const struct sql_source *source, uint32_t of
     (void)snprintf(where, sizeof where, ":%u:%u: ", (unsigned)place.line_number,
                    (unsigned)place.column + 1); /* Fits: two numbers of ten digits. */
 
-    struct text_writer writer = {.bytes = err->text, .size = sizeof err->text};
+    struct excerpt_writer writer = {.bytes = err->text, .size = sizeof err->text};
     put_clean(&writer, text_of(source->name == NULL ? "query" : source->name), NAME_BYTES);
     put(&writer, where, strlen(where));
     put_clean(&writer, text_of(message), MESSAGE_BYTES);

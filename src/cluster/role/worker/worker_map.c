@@ -3,7 +3,7 @@
  * A chunk is acknowledged when the broker has confirmed all its outputs: until then, after a crash,
  * the broker gives it to another worker, which makes the same bytes. A barrier is passed on when
  * all that was taken before it is done: the worker that gets it back knows that no older chunk is
- * in flight here. (The idea of markers on channels: Chandy and Lamport, Distributed snapshots,
+ * in flight here. (The idea of barriers on channels: Chandy and Lamport, Distributed snapshots,
  * 1985; here they prove absence, and no snapshot is taken.)
  */
 #include "cluster/role/worker/worker_state.h"

@@ -63,7 +63,7 @@ struct pending {
     bool is_used;
 };
 
-struct world {
+struct client_world {
     struct random random;
     struct world_faults faults;
     uint64_t now_ms;
@@ -120,17 +120,17 @@ struct world {
 
 static const char world_key[] = "00112233445566778899aabbccddeeff";
 
-static inline bool world_chance(struct world *world, uint32_t per_thousand)
+static inline bool world_chance(struct client_world *world, uint32_t per_thousand)
 {
     return random_below(&world->random, 1000) < per_thousand;
 }
 
-static inline uint64_t world_delay(struct world *world)
+static inline uint64_t world_delay(struct client_world *world)
 {
     return 1 + random_below(&world->random, WORLD_DELAY_MAX_MS);
 }
 
-static inline struct pending *world_add(struct world *world, enum pending_kind kind)
+static inline struct pending *world_add(struct client_world *world, enum pending_kind kind)
 {
     for (uint32_t i = 0; i < WORLD_PENDING_MAX; i++) {
         struct pending *pending = &world->pending[i];
@@ -143,14 +143,15 @@ static inline struct pending *world_add(struct world *world, enum pending_kind k
     return NULL;
 }
 
-static inline void world_body(const struct world *world, uint32_t scan, uint64_t number,
+static inline void world_body(const struct client_world *world, uint32_t scan, uint64_t number,
                               struct buf *out)
 {
     buf_format(out, "chunk %llu of scan %u, %llu", (unsigned long long)number, scan,
                (unsigned long long)world->salt);
 }
 
-static inline uint64_t world_checksum(const struct world *world, uint32_t scan, uint64_t number)
+static inline uint64_t world_checksum(const struct client_world *world, uint32_t scan,
+                                      uint64_t number)
 {
     struct buf body = {0};
     world_body(world, scan, number, &body);
@@ -161,7 +162,7 @@ static inline uint64_t world_checksum(const struct world *world, uint32_t scan, 
 
 /* ---- the cluster ---- */
 
-static inline bool world_scan_complete(const struct world *world, uint32_t scan)
+static inline bool world_scan_complete(const struct client_world *world, uint32_t scan)
 {
     for (uint64_t i = 0; i < world->chunk_count[scan]; i++) {
         if (!world->applied[scan][i]) return false;
@@ -169,7 +170,7 @@ static inline bool world_scan_complete(const struct world *world, uint32_t scan)
     return world->ended[scan];
 }
 
-static inline bool world_scan_open(const struct world *world, uint32_t scan)
+static inline bool world_scan_open(const struct client_world *world, uint32_t scan)
 {
     if (world->scans[scan].phase == 0) return true;
     if (world->now_ms < world->closed_until_ms) return false;
@@ -179,7 +180,7 @@ static inline bool world_scan_open(const struct world *world, uint32_t scan)
     return true;
 }
 
-static inline bool world_all_complete(const struct world *world)
+static inline bool world_all_complete(const struct client_world *world)
 {
     for (uint32_t i = 0; i < WORLD_SCANS; i++) {
         if (!world_scan_complete(world, i)) return false;
@@ -187,7 +188,7 @@ static inline bool world_all_complete(const struct world *world)
     return true;
 }
 
-static inline uint64_t world_contiguous(const struct world *world, uint32_t scan)
+static inline uint64_t world_contiguous(const struct client_world *world, uint32_t scan)
 {
     uint64_t number = 0;
     while (number < world->chunk_count[scan] && world->applied[scan][number]) {
@@ -196,7 +197,7 @@ static inline uint64_t world_contiguous(const struct world *world, uint32_t scan
     return number;
 }
 
-static inline void world_lose_job(struct world *world)
+static inline void world_lose_job(struct client_world *world)
 {
     world->has_job = false;
     memset(world->applied, 0, sizeof world->applied);
@@ -212,7 +213,7 @@ static inline void world_fail(struct api_reply *reply, uint32_t http, status cod
 }
 
 /* The view now; true: there is something new in it. */
-static inline bool world_view(struct world *world, uint64_t seen, struct buf *out)
+static inline bool world_view(struct client_world *world, uint64_t seen, struct buf *out)
 {
     struct view_scan scans[WORLD_SCANS];
     struct view_query queries[WORLD_QUERIES];
@@ -270,7 +271,7 @@ static inline bool world_view(struct world *world, uint64_t seen, struct buf *ou
     return hash != seen || view.rerequest_count > 0 || view.state >= JOB_DONE;
 }
 
-static inline void world_put_job(struct world *world, struct pending *pending)
+static inline void world_put_job(struct client_world *world, struct pending *pending)
 {
     struct arena arena = {0};
     struct job_request decoded;
@@ -291,7 +292,7 @@ static inline void world_put_job(struct world *world, struct pending *pending)
     }
 }
 
-static inline void world_put_chunk(struct world *world, struct pending *pending)
+static inline void world_put_chunk(struct client_world *world, struct pending *pending)
 {
     uint32_t scan = pending->request.scan;
     uint64_t number = pending->request.number;
@@ -308,7 +309,7 @@ static inline void world_put_chunk(struct world *world, struct pending *pending)
     }
 }
 
-static inline void world_put_end(struct world *world, struct pending *pending)
+static inline void world_put_end(struct client_world *world, struct pending *pending)
 {
     uint32_t scan = pending->request.scan;
     uint64_t sum = 0;
@@ -322,7 +323,7 @@ static inline void world_put_end(struct world *world, struct pending *pending)
     if (!world_chance(world, world->faults.dropped)) world->ended[scan] = true;
 }
 
-static inline uint32_t world_query_of(const struct world *world, struct text name)
+static inline uint32_t world_query_of(const struct client_world *world, struct text name)
 {
     uint32_t query = 0;
     while (query < WORLD_QUERIES && !text_equal(world->queries[query].name, name)) {
@@ -331,7 +332,7 @@ static inline uint32_t world_query_of(const struct world *world, struct text nam
     return query;
 }
 
-static inline void world_get_result(struct world *world, struct pending *pending)
+static inline void world_get_result(struct client_world *world, struct pending *pending)
 {
     uint32_t query = world_query_of(world, pending->request.query);
     uint64_t from = pending->request.number;
@@ -359,7 +360,7 @@ static inline void world_get_result(struct world *world, struct pending *pending
 }
 
 /* Whether it is answered now. */
-static inline bool world_get_job(struct world *world, struct pending *pending)
+static inline bool world_get_job(struct client_world *world, struct pending *pending)
 {
     for (uint32_t i = 0; i < pending->request.sent_count; i++) {
         const struct scan_sent *sent = &pending->sent[i];
@@ -375,7 +376,7 @@ static inline bool world_get_job(struct world *world, struct pending *pending)
 }
 
 /* Carries the request out; false: it waits. */
-static inline bool world_serve(struct world *world, struct pending *pending)
+static inline bool world_serve(struct client_world *world, struct pending *pending)
 {
     const struct api_request *request = &pending->request;
     if (request->kind == API_PUT_JOB) {
@@ -400,7 +401,7 @@ static inline bool world_serve(struct world *world, struct pending *pending)
 
 /* ---- what the client wants done ---- */
 
-static inline void world_on_request(struct world *world, struct effect_request *effect)
+static inline void world_on_request(struct client_world *world, struct effect_request *effect)
 {
     struct pending *pending = world_add(world, PENDING_ARRIVAL);
     const struct api_request *request = &effect->api;
@@ -429,7 +430,7 @@ static inline void world_on_request(struct world *world, struct effect_request *
     assert_true(world->flying <= WORLD_PUT_LIMIT || world->faults.silent > 0);
 }
 
-static inline void world_on_read(struct world *world, const struct effect_read *effect)
+static inline void world_on_read(struct client_world *world, const struct effect_read *effect)
 {
     struct pending *pending = world_add(world, PENDING_CHUNK);
     uint64_t count = world->chunk_count[effect->scan];
@@ -447,7 +448,7 @@ static inline void world_on_read(struct world *world, const struct effect_read *
     pending->chunk.checksum = world_checksum(world, effect->scan, effect->number);
 }
 
-static inline void world_on_journal(struct world *world, const struct buf *journal)
+static inline void world_on_journal(struct client_world *world, const struct buf *journal)
 {
     struct buf_reader reader = {.bytes = journal->bytes, .size = journal->size};
     assert_int_equal(reader.size, CLIENT_JOURNAL_RECORD);
@@ -459,7 +460,7 @@ static inline void world_on_journal(struct world *world, const struct buf *journ
     world->journal[world->journal_count++] = chunk;
 }
 
-static inline void world_on_result(struct world *world, const struct effect_result *effect)
+static inline void world_on_result(struct client_world *world, const struct effect_result *effect)
 {
     char expected[64];
     uint32_t query = effect->query;
@@ -476,7 +477,7 @@ static inline void world_on_result(struct world *world, const struct effect_resu
     ++*next;
 }
 
-static inline void world_carry_out(struct world *world)
+static inline void world_carry_out(struct client_world *world)
 {
     assert_false(world->effects.failed);
     for (uint32_t i = 0; i < world->effects.count; i++) {
@@ -518,14 +519,14 @@ static inline void world_carry_out(struct world *world)
     effects_reset(&world->effects);
 }
 
-static inline void world_step(struct world *world, struct client_event *event)
+static inline void world_step(struct client_world *world, struct client_event *event)
 {
     event->now_ms = world->now_ms;
     client_step(world->client, event, &world->effects);
     world_carry_out(world);
 }
 
-static inline void world_send(struct world *world, enum client_event_kind kind)
+static inline void world_send(struct client_world *world, enum client_event_kind kind)
 {
     world_step(world, &(struct client_event){.kind = kind});
 }
@@ -540,7 +541,7 @@ static inline void pending_done(struct pending *pending)
     pending->is_used = false;
 }
 
-static inline void world_garble(struct world *world, struct pending *pending)
+static inline void world_garble(struct client_world *world, struct pending *pending)
 {
     struct buf *body = &pending->reply.body;
     if (pending->reply.status != 200 || body->size == 0) return;
@@ -548,7 +549,7 @@ static inline void world_garble(struct world *world, struct pending *pending)
 }
 
 /* A request arrives: it is lost, refused or carried out, and so is the answer. */
-static inline void world_arrival(struct world *world, struct pending *pending)
+static inline void world_arrival(struct client_world *world, struct pending *pending)
 {
     const struct world_faults *faults = &world->faults;
     bool is_first = pending->arrived_ms == 0;
@@ -570,7 +571,7 @@ static inline void world_arrival(struct world *world, struct pending *pending)
     if (world_chance(world, faults->silent)) pending_done(pending);
 }
 
-static inline void world_deliver(struct world *world, struct pending *pending)
+static inline void world_deliver(struct client_world *world, struct pending *pending)
 {
     struct client_event event = {
         .kind = CLIENT_REPLY,
@@ -582,7 +583,7 @@ static inline void world_deliver(struct world *world, struct pending *pending)
     pending_done(pending);
 }
 
-static inline void world_read(struct world *world, struct pending *pending)
+static inline void world_read(struct client_world *world, struct pending *pending)
 {
     struct error err;
     struct client_event event = {.kind = CLIENT_READ, .read = {.chunk = &pending->chunk}};
@@ -596,7 +597,7 @@ static inline void world_read(struct world *world, struct pending *pending)
     pending_done(pending);
 }
 
-static inline void world_chaos(struct world *world)
+static inline void world_chaos(struct client_world *world)
 {
     if (world->faults.lost_jobs > 0 && world->has_job && world_chance(world, 10)) {
         world->faults.lost_jobs--;
@@ -609,7 +610,7 @@ static inline void world_chaos(struct world *world)
 }
 
 /* The next thing that happens. */
-static inline void world_advance(struct world *world)
+static inline void world_advance(struct client_world *world)
 {
     struct pending *next = NULL;
     for (uint32_t i = 0; i < WORLD_PENDING_MAX; i++) {
@@ -637,7 +638,7 @@ static inline void world_advance(struct world *world)
     }
 }
 
-static inline void world_run(struct world *world, uint64_t until_ms)
+static inline void world_run(struct client_world *world, uint64_t until_ms)
 {
     while (!world->is_done && world->now_ms < until_ms) {
         world_advance(world);
@@ -646,12 +647,12 @@ static inline void world_run(struct world *world, uint64_t until_ms)
 
 /* ---- incarnation ---- */
 
-static inline void world_init(struct world *world, uint64_t seed, struct world_faults faults)
+static inline void world_init(struct client_world *world, uint64_t seed, struct world_faults faults)
 {
     static const struct text query_names[WORLD_QUERIES] = {TEXT_INIT("q1"), TEXT_INIT("q2"),
                                                            TEXT_INIT("q3")};
     static const struct text table_names[3] = {TEXT_INIT("t0"), TEXT_INIT("t1"), TEXT_INIT("t2")};
-    *world = (struct world){.random = {seed}, .faults = faults, .now_ms = 1000};
+    *world = (struct client_world){.random = {seed}, .faults = faults, .now_ms = 1000};
     world->next_tick_ms = world->now_ms;
     for (uint32_t i = 0; i < 3; i++) {
         world->tables[i].name = table_names[i];
@@ -695,7 +696,7 @@ static inline void world_init(struct world *world, uint64_t seed, struct world_f
     };
 }
 
-static inline void world_start(struct world *world)
+static inline void world_start(struct client_world *world)
 {
     struct error err;
     assert_int_equal(client_create(&world->config, &world->client, &err), STATUS_OK);
@@ -703,7 +704,7 @@ static inline void world_start(struct world *world)
 }
 
 /* The client is killed; the cluster goes on. */
-static inline void world_kill(struct world *world)
+static inline void world_kill(struct client_world *world)
 {
     for (uint32_t i = 0; i < WORLD_PENDING_MAX; i++) {
         if (world->pending[i].is_used) pending_done(&world->pending[i]);
@@ -715,7 +716,7 @@ static inline void world_kill(struct world *world)
     world->progress = (struct client_progress){0};
 }
 
-static inline void world_done(struct world *world)
+static inline void world_done(struct client_world *world)
 {
     world_kill(world);
     effects_done(&world->effects);

@@ -13,14 +13,14 @@ enum { SEEDS = 200, LIMIT_MS = 600000 };
 
 static const struct world_faults no_faults = {0};
 
-static struct world *world_new(uint64_t seed, struct world_faults faults)
+static struct client_world *world_new(uint64_t seed, struct world_faults faults)
 {
-    static struct world world;
+    static struct client_world world;
     world_init(&world, seed, faults);
     return &world;
 }
 
-static void check_well(const struct world *world)
+static void check_well(const struct client_world *world)
 {
     if (!world->is_done) fail_msg("it never ended");
     if (world->outcome.code != STATUS_OK) fail_msg("%s", world->outcome.text);
@@ -40,7 +40,7 @@ static void without_faults_every_chunk_is_sent_once(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct world *world = world_new(seed, no_faults);
+        struct client_world *world = world_new(seed, no_faults);
         world_start(world);
         world_run(world, LIMIT_MS);
         check_well(world);
@@ -84,7 +84,7 @@ static void with_faults_the_answers_come_all_the_same(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct world *world = world_new(seed, faults_of(seed));
+        struct client_world *world = world_new(seed, faults_of(seed));
         world->config.retry_for_ms = LIMIT_MS; /* Some seeds fail most requests. */
         world_start(world);
         world_run(world, LIMIT_MS);
@@ -98,7 +98,7 @@ static void what_is_lost_is_sent_again_in_proportion(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct world *world = world_new(seed, (struct world_faults){.dropped = 100});
+        struct client_world *world = world_new(seed, (struct world_faults){.dropped = 100});
         world_start(world);
         world_run(world, LIMIT_MS);
         check_well(world);
@@ -120,7 +120,7 @@ static int compare_sent(const void *a, const void *b)
 }
 
 /* Kills the client after a while and hands its journal, or most of it, to the next one. */
-static void resume(struct world *world, uint64_t after_ms, uint64_t forgotten)
+static void resume(struct client_world *world, uint64_t after_ms, uint64_t forgotten)
 {
     static struct client_sent_chunk sent[WORLD_SCANS * WORLD_CHUNKS_MAX];
     world_start(world);
@@ -143,7 +143,7 @@ static void a_client_that_was_killed_sends_only_what_is_missing(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct world *world = world_new(seed, no_faults);
+        struct client_world *world = world_new(seed, no_faults);
         resume(world, seed * 3, seed % 3);
         /* Killed when the job was deleted already, it has to begin anew. */
         bool was_deleted = world->deletes > 0;
@@ -167,7 +167,7 @@ static void a_client_that_was_killed_ends_well_with_faults_too(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct world *world = world_new(seed, faults_of(seed));
+        struct client_world *world = world_new(seed, faults_of(seed));
         world->config.retry_for_ms = LIMIT_MS; /* Some seeds fail most requests. */
         resume(world, seed * 10, seed % 5);
         world_run(world, LIMIT_MS);
@@ -176,7 +176,7 @@ static void a_client_that_was_killed_ends_well_with_faults_too(void **state)
     }
 }
 
-static void run_to_failure(struct world *world, status code, const char *text)
+static void run_to_failure(struct client_world *world, status code, const char *text)
 {
     world_run(world, LIMIT_MS);
     assert_true(world->is_done);
@@ -189,7 +189,7 @@ static void run_to_failure(struct world *world, status code, const char *text)
 static void a_file_that_changed_between_two_lives_fails_the_job(void **state)
 {
     (void)state;
-    struct world *world = world_new(1, no_faults);
+    struct client_world *world = world_new(1, no_faults);
     world->chunk_count[0] = 20;
     resume(world, 150, 0);
     world->salt = 1;
@@ -200,7 +200,7 @@ static void a_file_that_changed_between_two_lives_fails_the_job(void **state)
 static void a_file_that_changed_before_it_is_read_again_fails_the_job(void **state)
 {
     (void)state;
-    struct world *world = world_new(1, no_faults);
+    struct client_world *world = world_new(1, no_faults);
     world_start(world);
     while (world->journal_count < 4) {
         world_advance(world);
@@ -220,7 +220,7 @@ static void a_refused_job_is_not_deleted(void **state)
     (void)state;
     static const uint32_t refusals[] = {400, 401, 403, 409};
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
-        struct world *world = world_new(i, no_faults);
+        struct client_world *world = world_new(i, no_faults);
         world->refusal = refusals[i];
         world_start(world);
         world_run(world, LIMIT_MS);
@@ -233,7 +233,7 @@ static void a_refused_job_is_not_deleted(void **state)
 static void a_full_cluster_is_waited_for_without_end(void **state)
 {
     (void)state;
-    struct world *world = world_new(3, (struct world_faults){.slot_waits = 100});
+    struct client_world *world = world_new(3, (struct world_faults){.slot_waits = 100});
     world->config.retry_max_ms = LIMIT_MS;
     world_start(world);
     world_run(world, 60000);
@@ -254,7 +254,7 @@ static void no_gateway_for_long_ends_it_and_tells_how_to_go_on(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 50; seed++) {
-        struct world *world = world_new(seed, no_faults);
+        struct client_world *world = world_new(seed, no_faults);
         world_start(world);
         world_run(world, 1000 + seed * 5);
         if (world->is_done) continue;
@@ -275,7 +275,7 @@ static void no_gateway_for_long_ends_it_and_tells_how_to_go_on(void **state)
 static void gateways_that_return_in_time_are_enough(void **state)
 {
     (void)state;
-    struct world *world = world_new(5, no_faults);
+    struct client_world *world = world_new(5, no_faults);
     world_start(world);
     world_run(world, 1100);
     world->is_dead = true;
@@ -290,7 +290,7 @@ static void gateways_that_return_in_time_are_enough(void **state)
 static void an_answer_counts_even_if_the_job_cannot_be_deleted(void **state)
 {
     (void)state;
-    struct world *world = world_new(6, no_faults);
+    struct client_world *world = world_new(6, no_faults);
     world_start(world);
     while (world->audit < WORLD_WORKERS) {
         world_advance(world);
@@ -305,7 +305,7 @@ static void an_answer_counts_even_if_the_job_cannot_be_deleted(void **state)
 static void a_failed_job_is_deleted_and_tells_why(void **state)
 {
     (void)state;
-    struct world *world = world_new(7, no_faults);
+    struct client_world *world = world_new(7, no_faults);
     world_start(world);
     world_run(world, 1150);
     world->has_failed = true;
@@ -317,7 +317,7 @@ static void a_failed_job_is_deleted_and_tells_why(void **state)
 static void a_job_that_somebody_cancelled_is_not_asked_for_again(void **state)
 {
     (void)state;
-    struct world *world = world_new(7, no_faults);
+    struct client_world *world = world_new(7, no_faults);
     world->has_forced_state = true;
     world->forced_state = JOB_CANCELLED;
     world_start(world);
@@ -330,7 +330,7 @@ static void cancelling_deletes_the_job(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 50; seed++) {
-        struct world *world = world_new(seed, no_faults);
+        struct client_world *world = world_new(seed, no_faults);
         world_start(world);
         world_run(world, 1000 + seed * 4);
         world_send(world, CLIENT_CANCEL);
@@ -343,7 +343,7 @@ static void cancelling_deletes_the_job(void **state)
 static void cancelling_twice_ends_at_once(void **state)
 {
     (void)state;
-    struct world *world = world_new(8, no_faults);
+    struct client_world *world = world_new(8, no_faults);
     world_start(world);
     world_run(world, 1100);
     world->is_dead = true;
@@ -357,7 +357,7 @@ static void cancelling_twice_ends_at_once(void **state)
 static void cancelling_without_gateways_ends_soon(void **state)
 {
     (void)state;
-    struct world *world = world_new(8, no_faults);
+    struct client_world *world = world_new(8, no_faults);
     world_start(world);
     world_run(world, 1100);
     world->is_dead = true;
@@ -369,7 +369,7 @@ static void cancelling_without_gateways_ends_soon(void **state)
 static void a_file_that_cannot_be_read_fails_the_job(void **state)
 {
     (void)state;
-    struct world *world = world_new(9, no_faults);
+    struct client_world *world = world_new(9, no_faults);
     world_start(world);
     world_run(world, 1100);
     world->read_fails = true;
@@ -383,7 +383,7 @@ static void a_chunk_that_is_refused_fails_the_job(void **state)
     (void)state;
     static const uint32_t refusals[] = {400, 403, 413};
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
-        struct world *world = world_new(i, no_faults);
+        struct client_world *world = world_new(i, no_faults);
         world->chunk_refusal = refusals[i];
         world_start(world);
         world_run(world, LIMIT_MS);
@@ -395,7 +395,7 @@ static void a_chunk_that_is_refused_fails_the_job(void **state)
 static void an_answer_whose_size_changes_is_no_answer(void **state)
 {
     (void)state;
-    struct world *world = world_new(10, no_faults);
+    struct client_world *world = world_new(10, no_faults);
     world->batch_count[0] = 7;
     world->extra_batches = 1;
     world_start(world);

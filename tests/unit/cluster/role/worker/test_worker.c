@@ -11,7 +11,7 @@
 
 enum { LEASE_MS = 60000, REPAIR_MS = 1000, TOMBSTONE_CHECK_MS = 5000, QUEUES = 2 };
 
-struct world {
+struct worker_world {
     struct worker *worker;
     struct effects effects;
     struct job_layout *layout;
@@ -19,7 +19,7 @@ struct world {
     uint64_t now_ms;
 };
 
-static void step(struct world *world, struct event *event)
+static void step(struct worker_world *world, struct event *event)
 {
     effects_reset(&world->effects);
     event->now_ms = world->now_ms;
@@ -28,19 +28,19 @@ static void step(struct world *world, struct event *event)
     event_done(event);
 }
 
-static void happen(struct world *world, enum event_kind kind)
+static void happen(struct worker_world *world, enum event_kind kind)
 {
     struct event event = {.kind = kind};
     step(world, &event);
 }
 
-static void connect_bus(struct world *world)
+static void connect_bus(struct worker_world *world)
 {
     struct event event = {.kind = EVENT_BUS, .bus = {.kind = BUS_CONNECTED}};
     step(world, &event);
 }
 
-static void world_open(struct world *world)
+static void world_open(struct worker_world *world)
 {
     struct error err;
     struct worker_config config = {
@@ -58,7 +58,7 @@ static void world_open(struct world *world)
     };
     struct manifest manifest = shop_manifest_of(SHOP_TOTALS);
     manifest.chunk_bytes = 1 << 16; /* So that the files have some. */
-    *world = (struct world){.now_ms = 1000, .layout = shop_layout(manifest)};
+    *world = (struct worker_world){.now_ms = 1000, .layout = shop_layout(manifest)};
     /* The one that gets what the others' shards emit. */
     const struct plan *plan = world->layout->plan;
     uint32_t owner = job_layout_owner(world->layout, plan->queries[0].result_fold, 0);
@@ -68,7 +68,7 @@ static void world_open(struct world *world)
     connect_bus(world);
 }
 
-static void world_close(struct world *world)
+static void world_close(struct worker_world *world)
 {
     worker_destroy(world->worker);
     effects_done(&world->effects);
@@ -76,7 +76,7 @@ static void world_close(struct world *world)
     arena_done(&world->arena);
 }
 
-static void deliver(struct world *world, struct message message)
+static void deliver(struct worker_world *world, struct message message)
 {
     struct event event = {.kind = EVENT_BUS, .bus = {.kind = BUS_DELIVERY, .delivery = {.id = 1}}};
     message.job = world->layout->manifest.job;
@@ -88,14 +88,14 @@ static void deliver(struct world *world, struct message message)
 
 enum store_way { STORE_ASKED, STORE_ORDERED };
 
-static void store(struct world *world, enum store_way way)
+static void store(struct worker_world *world, enum store_way way)
 {
     deliver(world, (struct message){
                        .kind = MESSAGE_MANIFEST,
                        .store = {.order = way == STORE_ORDERED, .bytes = world->layout->bytes}});
 }
 
-static void remove_it(struct world *world, enum remove_reason reason)
+static void remove_it(struct worker_world *world, enum remove_reason reason)
 {
     deliver(world, (struct message){.kind = MESSAGE_REMOVE, .remove = {reason}});
 }
@@ -110,7 +110,7 @@ static void an_order_does_not_bring_back_what_was_removed_before_it_came(void **
     (void)state;
     for (int had_it = 0; had_it < 2; had_it++) {
         for (int reason = REMOVE_DONE; reason <= REMOVE_REFUSED; reason++) {
-            struct world world;
+            struct worker_world world;
             world_open(&world);
             if (had_it) store(&world, STORE_ASKED);
             assert_int_equal(worker_job_count(world.worker), had_it);
@@ -132,7 +132,7 @@ static void a_client_may_begin_a_removed_job_anew_unless_it_was_cancelled(void *
     (void)state;
     for (int had_it = 0; had_it < 2; had_it++) {
         for (int reason = REMOVE_DONE; reason <= REMOVE_REFUSED; reason++) {
-            struct world world;
+            struct worker_world world;
             world_open(&world);
             if (had_it) store(&world, STORE_ASKED);
             remove_it(&world, (enum remove_reason)reason);
@@ -145,7 +145,7 @@ static void a_client_may_begin_a_removed_job_anew_unless_it_was_cancelled(void *
 
 /* ---- maps ---- */
 
-static uint32_t effects_of(const struct world *world, enum effect_kind kind)
+static uint32_t effects_of(const struct worker_world *world, enum effect_kind kind)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < world->effects.count; i++) {
@@ -158,7 +158,7 @@ static uint32_t effects_of(const struct world *world, enum effect_kind kind)
 static void a_damaged_chunk_is_dropped_and_harms_nobody(void **state)
 {
     (void)state;
-    struct world world;
+    struct worker_world world;
     world_open(&world);
     store(&world, STORE_ASKED);
     struct message chunk = {.kind = MESSAGE_CHUNK,
@@ -192,7 +192,7 @@ static void a_damaged_chunk_is_dropped_and_harms_nobody(void **state)
 /* ---- repair ---- */
 
 /* The message that an effect sends, decoded into the world's arena; false: it sends none. */
-static bool sent(struct world *world, uint32_t index, struct message *out)
+static bool sent(struct worker_world *world, uint32_t index, struct message *out)
 {
     const struct effect *effect = &world->effects.items[index];
     struct error err;
@@ -206,7 +206,7 @@ static bool sent(struct world *world, uint32_t index, struct message *out)
 }
 
 /* How many producers it asks for when its client looks after the job. */
-static uint32_t producers_asked_for(struct world *world)
+static uint32_t producers_asked_for(struct worker_world *world)
 {
     deliver(world, (struct message){.kind = MESSAGE_SYNC, .sync = {.request = 1, .renew = true}});
     uint32_t count = 0;
@@ -219,7 +219,7 @@ static uint32_t producers_asked_for(struct world *world)
 
 /* The client says how many chunks of a scan it has sent; gives the attempt of the barriers that the
  * worker sends now, one through each queue, and what the worker requests again. */
-static uint64_t look_after(struct world *world, uint32_t scan, uint64_t sent_count,
+static uint64_t look_after(struct worker_world *world, uint32_t scan, uint64_t sent_count,
                            struct rerequest *out_rerequest)
 {
     struct scan_sent told = {.scan = scan, .count = sent_count};
@@ -244,7 +244,8 @@ static uint64_t look_after(struct world *world, uint32_t scan, uint64_t sent_cou
     return attempt;
 }
 
-static void barrier_returns(struct world *world, uint32_t scan, uint32_t queue, uint64_t attempt)
+static void barrier_returns(struct worker_world *world, uint32_t scan, uint32_t queue,
+                            uint64_t attempt)
 {
     deliver(world,
             (struct message){
@@ -260,7 +261,7 @@ static void a_chunk_that_may_still_be_in_its_queue_is_not_requested_again(void *
     (void)state;
     enum { FIRST = 4, LATER = 8 };
     for (uint32_t quick = 0; quick < QUEUES; quick++) {
-        struct world world;
+        struct worker_world world;
         struct rerequest asked;
         uint32_t scans[2];
         world_open(&world);
@@ -293,7 +294,7 @@ static void a_chunk_that_may_still_be_in_its_queue_is_not_requested_again(void *
 static void what_others_emit_is_asked_for_only_after_it_had_time_to_come(void **state)
 {
     (void)state;
-    struct world world;
+    struct worker_world world;
     world_open(&world);
     store(&world, STORE_ASKED);
     /* However old the job is: */
