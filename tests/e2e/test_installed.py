@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What is installed: the libraries of both programs, and the files.
+"""What is installed: the libraries of both programs, the files, and no hook that tests use.
 
 Method: the programs of the flavour that is installed are looked at with readelf and ldd, and
-installed into a folder. The lists of libraries are those of meson.build. Prints TAP. BUILD_DIR is
-the build, SOURCE_DIR the source tree.
+installed into a folder. The lists of libraries are those of meson.build; the words of hooks are read
+from the sources that have them. Prints TAP. BUILD_DIR is the build, SOURCE_DIR the source tree.
 """
 import os
 import pathlib
@@ -75,6 +75,27 @@ def _(_world):
 def _(_world):
     assert loaded("millrace") == allowed()["millrace"], loaded("millrace")
     assert len(loaded("millrace-cluster")) > len(loaded("millrace"))  # The look is not in vain.
+
+
+def hooks():
+    """The words of crash points and planted mistakes, as their sources spell them."""
+    words = set()
+    for path in SOURCE_DIR.glob("src/cluster/**/*.c"):
+        text = path.read_text()
+        for table in re.findall(r"(?:_mutation_names|crash_points_known)\b[^;=]*= \{(.*?)\};", text,
+                                re.DOTALL):
+            words |= {word for word in re.findall(r'"([\w-]+)"', table) if "-" in word}
+    return words
+
+
+@test("no crash point and no planted mistake is in what is installed")
+def _(_world):
+    words = hooks()
+    assert len(words) > 20, words
+    for program in PROGRAMS:
+        content = (BUILD_DIR / program).read_bytes()
+        found = [word for word in words if re.search(rb"\b%s\b" % word.encode(), content)]
+        assert not found, f"{program}: {sorted(found)}"
 
 
 @test("both programs, the analyses and nothing of the tests are installed")
