@@ -1,4 +1,4 @@
-/* shop_job.h - a small job with everything in it that shapes can have.
+/* shop_job.h - a small job with everything in it that a layout can have.
  *
  * Sales and stores; queries with one fold after another, a build side, a scalar that a scan needs
  * and one that what a fold emitted needs. Tests change what they like before it is encoded.
@@ -77,7 +77,7 @@ static inline struct manifest shop_manifest_of(uint32_t query)
     return manifest;
 }
 
-/* The shape of a manifest that lacks only its fingerprint. */
+/* The layout of a manifest that lacks only its fingerprint. */
 static inline struct job_layout *shop_layout(struct manifest manifest)
 {
     struct buf bytes = {0};

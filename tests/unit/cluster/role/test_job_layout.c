@@ -16,7 +16,7 @@
 
 enum { SEAL_BYTES = 8, CHOICES = 1 << SHOP_WORKERS };
 
-/* ---- who owns what ---- */
+/* ---- ownership ---- */
 
 static void check_owners(const struct job_layout *layout)
 {
@@ -152,7 +152,7 @@ static void chunks_go_to_all_work_queues_in_turn(void **state)
     job_layout_release(layout);
 }
 
-/* ---- who needs what ---- */
+/* ---- needs ---- */
 
 static uint32_t count_copied(const struct job_layout *layout)
 {
@@ -245,7 +245,7 @@ static void what_needs_nothing_is_sent_nothing(void **state)
     struct job_layout *layout = shop_layout(shop_manifest_of(SHOP_TOTALS));
     assert_int_equal(count_copied(layout), 0);
     job_layout_release(layout);
-    /* A side that is too large goes by shards, which nobody copies. */
+    /* A side that is too large goes by shards, which are not copied. */
     struct manifest manifest = shop_manifest_of(SHOP_NAMES);
     manifest.broadcast_limit = 1;
     layout = shop_layout(manifest);
@@ -288,7 +288,7 @@ static struct text text_from(const struct buf *bytes)
     return (struct text){(const char *)bytes->bytes, (uint32_t)bytes->size};
 }
 
-static void equal_bytes_give_equal_shapes(void **state)
+static void equal_bytes_give_equal_layouts(void **state)
 {
     (void)state;
     struct buf bytes = {0};
@@ -333,7 +333,7 @@ static void check_refused(struct manifest manifest, status code, const char *par
     buf_done(&bytes);
 }
 
-/* The model of sentiment() shapes bytes as the program does: it is part of the build's name. */
+/* The model of sentiment() decides bytes as the program does: it is part of the build's name. */
 static void another_model_is_refused_and_a_copy_of_the_own_is_not(void **state)
 {
     (void)state;
@@ -461,7 +461,7 @@ static void damaged_bytes_are_refused(void **state)
     buf_done(&bytes);
 }
 
-/* Somebody who means ill puts the right checksum behind it. Then it is another job, or is refused
+/* An attacker puts the right checksum behind it. Then it is another job, or is refused
  * for what is in it. */
 static void changed_bytes_are_another_job_or_refused(void **state)
 {
@@ -526,7 +526,7 @@ int main(void)
         cmocka_unit_test(what_a_fold_emits_may_need_a_scalar_too),
         cmocka_unit_test(what_needs_nothing_is_sent_nothing),
         cmocka_unit_test(all_queries_together_need_what_each_needs),
-        cmocka_unit_test(equal_bytes_give_equal_shapes),
+        cmocka_unit_test(equal_bytes_give_equal_layouts),
         cmocka_unit_test(another_build_or_plan_is_refused),
         cmocka_unit_test(another_model_is_refused_and_a_copy_of_the_own_is_not),
         cmocka_unit_test(a_setting_is_part_of_the_plan),

@@ -11,7 +11,7 @@
 
 enum { TAPE_MAX = 256 };
 
-struct pair {
+struct sender_and_guard {
     struct replay_guard link;
     struct replay_sender sender;
     uint64_t incarnation;
@@ -20,21 +20,22 @@ struct pair {
     bool older_is_welcome;
 };
 
-static struct datagram made(struct pair *pair)
+static struct datagram made(struct sender_and_guard *pair)
 {
     struct datagram datagram = {.kind = DATAGRAM_HEARTBEAT};
     replay_guard_stamp(&pair->sender, pair->incarnation, &datagram);
     return datagram;
 }
 
-static enum replay_guard_answer taken(struct pair *pair, const struct datagram *datagram)
+static enum replay_guard_answer taken(struct sender_and_guard *pair,
+                                      const struct datagram *datagram)
 {
     return replay_guard_take(&pair->link, datagram, pair->older_is_welcome, pair->now_ms,
                              random_u64(&pair->random));
 }
 
 /* Sends until something is taken; how many it took. */
-static uint32_t meet(struct pair *pair)
+static uint32_t meet(struct sender_and_guard *pair)
 {
     for (uint32_t sent = 1; sent < 10; sent++) {
         struct datagram datagram = made(pair);
@@ -49,9 +50,9 @@ static uint32_t meet(struct pair *pair)
     return 0;
 }
 
-static struct pair pair_met(void)
+static struct sender_and_guard pair_met(void)
 {
-    struct pair pair = {.incarnation = 1000, .now_ms = 1};
+    struct sender_and_guard pair = {.incarnation = 1000, .now_ms = 1};
     assert_int_equal(meet(&pair), 2);
     return pair;
 }
@@ -59,7 +60,7 @@ static struct pair pair_met(void)
 static void first_contact_is_challenged_and_then_taken(void **state)
 {
     (void)state;
-    struct pair pair = pair_met();
+    struct sender_and_guard pair = pair_met();
     for (uint32_t i = 0; i < 100; i++) {
         pair.now_ms += 200;
         assert_int_equal(meet(&pair), 1);
@@ -69,7 +70,7 @@ static void first_contact_is_challenged_and_then_taken(void **state)
 static void nothing_is_taken_twice_and_what_was_overtaken_is_told_apart(void **state)
 {
     (void)state;
-    struct pair pair = pair_met();
+    struct sender_and_guard pair = pair_met();
     struct datagram first = made(&pair);
     struct datagram second = made(&pair);
     assert_int_equal(taken(&pair, &second), REPLAY_TAKE);
@@ -84,7 +85,7 @@ static void each_of_five_is_taken_once_in_every_order(void **state)
     (void)state;
     enum { COUNT = 5, ORDERS = 5 * 5 * 5 * 5 * 5 };
     for (uint32_t number = 0; number < ORDERS; number++) {
-        struct pair pair = pair_met();
+        struct sender_and_guard pair = pair_met();
         struct datagram sent[COUNT];
         bool was_taken[COUNT] = {false};
         uint32_t highest = 0;
@@ -107,7 +108,7 @@ static void what_was_overtaken_long_ago_is_not_taken(void **state)
 {
     (void)state;
     for (uint32_t between = REPLAY_WINDOW - 2; between <= REPLAY_WINDOW + 1; between++) {
-        struct pair pair = pair_met();
+        struct sender_and_guard pair = pair_met();
         struct datagram first = made(&pair);
         for (uint32_t i = 0; i < between; i++) {
             (void)made(&pair); /* Lost. */
@@ -122,7 +123,7 @@ static void what_was_overtaken_long_ago_is_not_taken(void **state)
 static void newer_start_is_taken_at_once_and_an_older_one_when_it_is_welcome(void **state)
 {
     (void)state;
-    struct pair pair = pair_met();
+    struct sender_and_guard pair = pair_met();
     pair.incarnation = 2000;
     pair.sender = (struct replay_sender){0};
     assert_int_equal(meet(&pair), 2);
@@ -137,7 +138,7 @@ static void newer_start_is_taken_at_once_and_an_older_one_when_it_is_welcome(voi
 static void number_that_was_not_in_use_for_long_is_not_enough(void **state)
 {
     (void)state;
-    struct pair pair = pair_met();
+    struct sender_and_guard pair = pair_met();
     struct datagram held_back = made(&pair);
     pair.now_ms += REPLAY_GUARD_NONCE_MS + 11;
     assert_int_equal(taken(&pair, &held_back), REPLAY_CHALLENGE);
@@ -148,7 +149,7 @@ static void number_that_was_not_in_use_for_long_is_not_enough(void **state)
 static void fresh_number_ages(void **state)
 {
     (void)state;
-    struct pair pair = {.incarnation = 1000, .now_ms = 1};
+    struct sender_and_guard pair = {.incarnation = 1000, .now_ms = 1};
     struct datagram datagram = made(&pair);
     assert_int_equal(taken(&pair, &datagram), REPLAY_CHALLENGE);
     struct challenge challenge = replay_guard_challenge(&pair.link, &datagram);
@@ -162,7 +163,7 @@ static void fresh_number_ages(void **state)
 static void challenges_are_rare(void **state)
 {
     (void)state;
-    struct pair pair = {.incarnation = 1000, .now_ms = 1};
+    struct sender_and_guard pair = {.incarnation = 1000, .now_ms = 1};
     uint32_t challenges = 0;
     for (uint32_t i = 0; i < 1000; i++) {
         struct datagram datagram = made(&pair);
@@ -175,7 +176,7 @@ static void challenges_are_rare(void **state)
 static void replays_do_not_part_us_from_the_true_sender(void **state)
 {
     (void)state;
-    struct pair pair = pair_met();
+    struct sender_and_guard pair = pair_met();
     struct datagram old = made(&pair);
     pair.older_is_welcome = true;
     for (uint32_t i = 0; i < 1000; i++) {
@@ -209,7 +210,7 @@ static void random_schedules_take_nothing_twice_and_nothing_of_the_dead(void **s
     (void)state;
     static struct datagram tape[TAPE_MAX];
     for (uint64_t seed = 0; seed < 300; seed++) {
-        struct pair pair = {
+        struct sender_and_guard pair = {
             .incarnation = 1000, .now_ms = 1, .random = {.state = seed}, .older_is_welcome = true};
         uint32_t count = 0;
         uint64_t born_ms = 0; /* Of the sender; what was recorded before is of the dead. */

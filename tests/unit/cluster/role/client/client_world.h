@@ -703,7 +703,7 @@ static inline void world_start(struct client_world *world)
     world_send(world, CLIENT_STARTED);
 }
 
-/* The client is killed; the cluster goes on. */
+/* The client is killed; the cluster continues. */
 static inline void world_kill(struct client_world *world)
 {
     for (uint32_t i = 0; i < WORLD_PENDING_MAX; i++) {

@@ -186,7 +186,7 @@ static void run_to_failure(struct client_world *world, status code, const char *
     world_done(world);
 }
 
-static void a_file_that_changed_between_two_lives_fails_the_job(void **state)
+static void a_file_that_changed_between_two_incarnations_fails_the_job(void **state)
 {
     (void)state;
     struct client_world *world = world_new(1, no_faults);
@@ -314,7 +314,7 @@ static void a_failed_job_is_deleted_and_tells_why(void **state)
     run_to_failure(world, STATUS_OVERFLOW, "w2: a sum is too large");
 }
 
-static void a_job_that_somebody_cancelled_is_not_asked_for_again(void **state)
+static void a_job_that_was_cancelled_is_not_asked_for_again(void **state)
 {
     (void)state;
     struct client_world *world = world_new(7, no_faults);
@@ -410,7 +410,7 @@ int main(void)
         cmocka_unit_test(what_is_lost_is_sent_again_in_proportion),
         cmocka_unit_test(a_client_that_was_killed_sends_only_what_is_missing),
         cmocka_unit_test(a_client_that_was_killed_ends_well_with_faults_too),
-        cmocka_unit_test(a_file_that_changed_between_two_lives_fails_the_job),
+        cmocka_unit_test(a_file_that_changed_between_two_incarnations_fails_the_job),
         cmocka_unit_test(a_file_that_changed_before_it_is_read_again_fails_the_job),
         cmocka_unit_test(a_refused_job_is_not_deleted),
         cmocka_unit_test(a_full_cluster_is_waited_for_without_end),
@@ -418,7 +418,7 @@ int main(void)
         cmocka_unit_test(gateways_that_return_in_time_are_enough),
         cmocka_unit_test(an_answer_counts_even_if_the_job_cannot_be_deleted),
         cmocka_unit_test(a_failed_job_is_deleted_and_tells_why),
-        cmocka_unit_test(a_job_that_somebody_cancelled_is_not_asked_for_again),
+        cmocka_unit_test(a_job_that_was_cancelled_is_not_asked_for_again),
         cmocka_unit_test(cancelling_deletes_the_job),
         cmocka_unit_test(cancelling_twice_ends_at_once),
         cmocka_unit_test(cancelling_without_gateways_ends_soon),

@@ -1,4 +1,4 @@
-/* test_mapper.c - a chunk gives the same bytes whoever maps it, and each shard one batch.
+/* test_mapper.c - a chunk gives the same bytes whichever worker maps it, and each shard one batch.
  *
  * Method: random chunks with all kinds of bad records go through every scan of a job with a side
  * table and scalars. What a new mapper makes of one chunk alone is compared with what others make
@@ -20,7 +20,7 @@ enum { CHUNKS = 6, FOLDS_MAX = 32, SCANS_MAX = 8, FIRST_LINE = 2 };
 
 /* ---- a job, as a worker has it ---- */
 
-struct crew {
+struct map_crew {
     struct map_job map; /* First: destroy gets it. */
     struct value scalars[FOLDS_MAX];
     struct join_table sides[FOLDS_MAX];
@@ -30,15 +30,15 @@ struct crew {
 
 static void crew_destroyed(struct map_job *job)
 {
-    ((struct crew *)job)->destroyed_count++;
+    ((struct map_crew *)job)->destroyed_count++;
 }
 
-static void crew_init(struct crew *crew, struct manifest manifest)
+static void crew_init(struct map_crew *crew, struct manifest manifest)
 {
-    *crew = (struct crew){.map = {.layout = shop_layout(manifest),
-                                  .worker = TEXT_LITERAL("w2"),
-                                  .uses = 1,
-                                  .destroy = crew_destroyed}};
+    *crew = (struct map_crew){.map = {.layout = shop_layout(manifest),
+                                      .worker = TEXT_LITERAL("w2"),
+                                      .uses = 1,
+                                      .destroy = crew_destroyed}};
     const struct plan *plan = crew->map.layout->plan;
     assert_true(plan->fold_count <= FOLDS_MAX && plan->scan_count <= SCANS_MAX);
     crew->map.finished = (struct finished){.scalars = crew->scalars, .sides = crew->sides};
@@ -51,7 +51,7 @@ static void crew_init(struct crew *crew, struct manifest manifest)
 }
 
 /* Nobody holds the job any more, and all its memory is back. */
-static void crew_done(struct crew *crew)
+static void crew_done(struct map_crew *crew)
 {
     assert_int_equal(crew->destroyed_count, 0);
     map_job_release(&crew->map);
@@ -98,7 +98,7 @@ static void make_stores(struct buf *out)
     }
 }
 
-static struct chunk_body chunk_body(const struct crew *crew, uint32_t scan, uint64_t number,
+static struct chunk_body chunk_body(const struct map_crew *crew, uint32_t scan, uint64_t number,
                                     struct buf *csv)
 {
     const struct plan *plan = crew->map.layout->plan;
@@ -118,7 +118,7 @@ static struct chunk_body chunk_body(const struct crew *crew, uint32_t scan, uint
     };
 }
 
-static struct map_task *make_task(struct crew *crew, uint32_t scan, uint64_t number,
+static struct map_task *make_task(struct map_crew *crew, uint32_t scan, uint64_t number,
                                   const struct chunk_body *body)
 {
     struct map_task *task = memory_alloc(NULL, sizeof *task);
@@ -131,7 +131,7 @@ static struct map_task *make_task(struct crew *crew, uint32_t scan, uint64_t num
     return task;
 }
 
-static struct map_task *chunk_task(struct crew *crew, uint32_t scan, uint64_t number)
+static struct map_task *chunk_task(struct map_crew *crew, uint32_t scan, uint64_t number)
 {
     struct buf csv = {0};
     struct chunk_body body = chunk_body(crew, scan, number, &csv);
@@ -156,7 +156,7 @@ static void run_well(struct mapper *mapper, struct map_task *task)
 }
 
 /* What a mapper makes that has seen nothing else. */
-static struct map_task *run_alone(struct crew *crew, uint32_t scan, uint64_t number)
+static struct map_task *run_alone(struct map_crew *crew, uint32_t scan, uint64_t number)
 {
     struct mapper *mapper = new_mapper();
     struct map_task *task = chunk_task(crew, scan, number);
@@ -189,7 +189,7 @@ static bool decode_output(const struct map_task *task, uint32_t worker, struct a
 }
 
 /* Maps the stores, and makes of what comes out the build side that the others need. */
-static void fill_sides(struct crew *crew)
+static void fill_sides(struct map_crew *crew)
 {
     const struct plan *plan = crew->map.layout->plan;
     uint32_t stores[2];
@@ -224,7 +224,7 @@ static void fill_sides(struct crew *crew)
     map_task_destroy(task);
 }
 
-static void crew_open(struct crew *crew)
+static void crew_open(struct map_crew *crew)
 {
     crew_init(crew, shop_manifest());
     fill_sides(crew);
@@ -235,7 +235,7 @@ static void crew_open(struct crew *crew)
 static void other_mappers_make_the_same_bytes_in_any_order(void **state)
 {
     (void)state;
-    struct crew crew;
+    struct map_crew crew;
     struct map_task *alone[SCANS_MAX][CHUNKS];
     struct random random = {11};
     crew_open(&crew);
@@ -271,7 +271,7 @@ static void jobs_among_each_other_do_not_matter(void **state)
 {
     (void)state;
     enum { JOBS = 20 };
-    static struct crew crews[JOBS];
+    static struct map_crew crews[JOBS];
     struct map_task *alone[JOBS];
     struct random random = {12};
     struct mapper *mapper = new_mapper();
@@ -372,7 +372,7 @@ static bool is_read_first(const struct plan *plan, uint32_t scan)
 }
 
 /* One scan_run over all chunks, without any mapper. */
-static void count_directly(struct crew *crew, uint32_t scan_id, struct counters *counters)
+static void count_directly(struct map_crew *crew, uint32_t scan_id, struct counters *counters)
 {
     const struct job_layout *layout = crew->map.layout;
     const struct scan *scan = &layout->plan->scans[scan_id];
@@ -438,7 +438,7 @@ static void check_counters(const struct plan *plan, const struct counters *a,
 static void every_shard_gets_one_batch_and_reports_add_up(void **state)
 {
     (void)state;
-    struct crew crew;
+    struct map_crew crew;
     struct arena arena = {0};
     struct mapper *mapper = new_mapper();
     crew_open(&crew);
@@ -474,14 +474,14 @@ static void every_shard_gets_one_batch_and_reports_add_up(void **state)
 
 /* ---- what goes wrong ---- */
 
-struct wrong {
+struct wrong_chunk {
     uint32_t file;
     const char *csv;
     status code;
     const char *text;
 };
 
-static const struct wrong wrongs[] = {
+static const struct wrong_chunk wrongs[] = {
     {0, "\"1,2,3\n", STATUS_INPUT, "sales1.csv:2: a quoted field begins here and is never closed"},
     {0, "1,2,3\n1,2,3\n5,\"6,7\n8,9,0\n", STATUS_INPUT,
      "sales1.csv:4: a quoted field begins here and is never closed"},
@@ -501,7 +501,7 @@ static void failures_name_the_file_and_line_or_the_query(void **state)
         {TEXT_INIT("big"), TEXT_INIT("SELECT amount * 4611686018427387904 AS x FROM sales")},
     };
     struct manifest manifest = shop_manifest();
-    struct crew crew;
+    struct map_crew crew;
     struct mapper *mapper = new_mapper();
     manifest.queries = queries;
     manifest.query_count = 2;
@@ -540,7 +540,7 @@ static void failures_name_the_file_and_line_or_the_query(void **state)
 static void bodies_that_are_none_are_refused(void **state)
 {
     (void)state;
-    struct crew crew;
+    struct map_crew crew;
     struct mapper *mapper = new_mapper();
     crew_init(&crew, shop_manifest_of(SHOP_TOTALS));
     /* A whole chunk, but of a table with fewer columns. */
@@ -575,7 +575,7 @@ static void bodies_that_are_none_are_refused(void **state)
 static void nothing_is_made_of_a_chunk_that_is_not_what_its_checksum_says(void **state)
 {
     (void)state;
-    struct crew crew;
+    struct map_crew crew;
     struct mapper *mapper = new_mapper();
     crew_init(&crew, shop_manifest_of(SHOP_TOTALS));
     struct map_task *task = chunk_task(&crew, 0, 1);
@@ -599,7 +599,7 @@ static void nothing_is_made_of_a_chunk_that_is_not_what_its_checksum_says(void *
 static void every_failing_allocation_is_reported(void **state)
 {
     (void)state;
-    struct crew crew;
+    struct map_crew crew;
     crew_open(&crew);
     uint32_t scan_count = crew.map.layout->plan->scan_count;
     for (uint32_t scan = 0; scan < scan_count; scan++) {
@@ -631,8 +631,8 @@ static void every_failing_allocation_is_reported(void **state)
 static void a_job_that_is_too_large_fails_and_no_other(void **state)
 {
     (void)state;
-    struct crew small;
-    struct crew other;
+    struct map_crew small;
+    struct map_crew other;
     struct mapper *mapper = new_mapper();
     crew_init(&small, shop_manifest_of(SHOP_TOTALS));
     crew_init(&other, shop_manifest_of(SHOP_TOTALS));

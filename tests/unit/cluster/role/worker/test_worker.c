@@ -4,41 +4,11 @@
  * chosen times; what it has and what it asks for is looked at. How a worker does among others, and
  * under faults, is what the simulation tries.
  */
-#include "unit/cluster/role/shop_job.h"
+#include "unit/cluster/role/worker/worker_world.h"
 
 #include "cluster/role/worker/mapper.h"
-#include "cluster/role/worker/worker.h"
 
 enum { LEASE_MS = 60000, REPAIR_MS = 1000, TOMBSTONE_CHECK_MS = 5000, QUEUES = 2 };
-
-struct worker_world {
-    struct worker *worker;
-    struct effects effects;
-    struct job_layout *layout;
-    struct arena arena; /* Of what is decoded. */
-    uint64_t now_ms;
-};
-
-static void step(struct worker_world *world, struct event *event)
-{
-    effects_reset(&world->effects);
-    event->now_ms = world->now_ms;
-    worker_step(world->worker, event, &world->effects);
-    assert_false(world->effects.failed);
-    event_done(event);
-}
-
-static void happen(struct worker_world *world, enum event_kind kind)
-{
-    struct event event = {.kind = kind};
-    step(world, &event);
-}
-
-static void connect_bus(struct worker_world *world)
-{
-    struct event event = {.kind = EVENT_BUS, .bus = {.kind = BUS_CONNECTED}};
-    step(world, &event);
-}
 
 static void world_open(struct worker_world *world)
 {
@@ -66,14 +36,6 @@ static void world_open(struct worker_world *world)
     assert_int_equal(worker_create(&config, &world->worker, &err), STATUS_OK);
     happen(world, EVENT_STARTED);
     connect_bus(world);
-}
-
-static void world_close(struct worker_world *world)
-{
-    worker_destroy(world->worker);
-    effects_done(&world->effects);
-    job_layout_release(world->layout);
-    arena_done(&world->arena);
 }
 
 static void deliver(struct worker_world *world, struct message message)
@@ -154,8 +116,8 @@ static uint32_t effects_of(const struct worker_world *world, enum effect_kind ki
     return count;
 }
 
-/* As if it had never come: whoever misses what it gives asks for it again. */
-static void a_damaged_chunk_is_dropped_and_harms_nobody(void **state)
+/* As if it had never come: a worker that misses its outputs requests it again. */
+static void a_damaged_chunk_is_dropped_and_fails_no_job(void **state)
 {
     (void)state;
     struct worker_world world;
@@ -324,7 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_order_does_not_bring_back_what_was_removed_before_it_came),
         cmocka_unit_test(a_client_may_begin_a_removed_job_anew_unless_it_was_cancelled),
-        cmocka_unit_test(a_damaged_chunk_is_dropped_and_harms_nobody),
+        cmocka_unit_test(a_damaged_chunk_is_dropped_and_fails_no_job),
         cmocka_unit_test(a_chunk_that_may_still_be_in_its_queue_is_not_requested_again),
         cmocka_unit_test(what_others_emit_is_asked_for_only_after_it_had_time_to_come),
     };

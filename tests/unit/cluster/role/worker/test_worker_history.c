@@ -1,48 +1,22 @@
 /* test_worker_history.c - a worker tells what became of a job, also after it has ended.
  *
  * Method: a job is stored, fed and ended in every way there is; after each step its milestones are
- * asked for. A restart is a new worker that reads the same records. Where a step is long, signs of
- * incarnation are counted.
+ * asked for. A restart is a new worker that reads the same records. Where a step is long, calls of
+ * `alive` are counted.
  */
-#include "unit/cluster/role/shop_job.h"
+#include "unit/cluster/role/worker/worker_world.h"
 
 #include <stdio.h>
 
-#include "cluster/role/worker/worker.h"
-
 enum { REMEMBERED = 32, LEASE_MS = 5000 };
-
-struct history_world {
-    struct worker *worker;
-    struct effects effects;
-    struct arena arena;
-    struct job_layout *layout;
-    uint64_t now_ms;
-    uint32_t alive_count;
-};
-
-static void step(struct history_world *world, struct event *event)
-{
-    effects_reset(&world->effects);
-    event->now_ms = world->now_ms;
-    worker_step(world->worker, event, &world->effects);
-    assert_false(world->effects.failed);
-    event_done(event);
-}
-
-static void happen(struct history_world *world, enum event_kind kind)
-{
-    struct event event = {.kind = kind};
-    step(world, &event);
-}
 
 static void count_alive(void *context)
 {
-    struct history_world *world = context;
+    struct worker_world *world = context;
     world->alive_count++;
 }
 
-static void start(struct history_world *world)
+static void start(struct worker_world *world)
 {
     struct error err;
     struct worker_config config = {
@@ -64,30 +38,16 @@ static void start(struct history_world *world)
     assert_int_equal(worker_create(&config, &world->worker, &err), STATUS_OK);
 }
 
-static void connect_bus(struct history_world *world)
-{
-    struct event event = {.kind = EVENT_BUS, .bus = {.kind = BUS_CONNECTED}};
-    step(world, &event);
-}
-
-static void world_open(struct history_world *world)
+static void world_open(struct worker_world *world)
 {
     *world =
-        (struct history_world){.now_ms = 1000, .layout = shop_layout(shop_manifest_of(SHOP_NAMES))};
+        (struct worker_world){.now_ms = 1000, .layout = shop_layout(shop_manifest_of(SHOP_NAMES))};
     start(world);
     happen(world, EVENT_STARTED);
     connect_bus(world);
 }
 
-static void world_close(struct history_world *world)
-{
-    worker_destroy(world->worker);
-    effects_done(&world->effects);
-    job_layout_release(world->layout);
-    arena_done(&world->arena);
-}
-
-static struct message message_of(const struct history_world *world, enum message_kind kind)
+static struct message message_of(const struct worker_world *world, enum message_kind kind)
 {
     return (struct message){.kind = kind,
                             .job = world->layout->manifest.job,
@@ -95,28 +55,28 @@ static struct message message_of(const struct history_world *world, enum message
                             .from = TEXT_LITERAL("g1")};
 }
 
-static void deliver(struct history_world *world, const struct message *message)
+static void deliver(struct worker_world *world, const struct message *message)
 {
     struct event event = {.kind = EVENT_BUS, .bus = {.kind = BUS_DELIVERY, .delivery = {.id = 1}}};
     message_encode(message, &event.bus.delivery.bytes);
     step(world, &event);
 }
 
-static struct message manifest_message(const struct history_world *world)
+static struct message manifest_message(const struct worker_world *world)
 {
     struct message message = message_of(world, MESSAGE_MANIFEST);
     message.store.bytes = world->layout->bytes;
     return message;
 }
 
-static void store(struct history_world *world)
+static void store(struct worker_world *world)
 {
     struct message message = manifest_message(world);
     deliver(world, &message);
 }
 
 /* Chunk `number` of a scan has nothing for w1 but that it was mapped. */
-static struct message output_message(const struct history_world *world, uint32_t scan,
+static struct message output_message(const struct worker_world *world, uint32_t scan,
                                      uint64_t number)
 {
     struct message message = message_of(world, MESSAGE_OUTPUT);
@@ -125,13 +85,13 @@ static struct message output_message(const struct history_world *world, uint32_t
     return message;
 }
 
-static void put_output(struct history_world *world, uint32_t scan, uint64_t number)
+static void put_output(struct worker_world *world, uint32_t scan, uint64_t number)
 {
     struct message message = output_message(world, scan, number);
     deliver(world, &message);
 }
 
-static struct message_jobs ask(struct history_world *world, struct text job)
+static struct message_jobs ask(struct worker_world *world, struct text job)
 {
     struct message message = message_of(world, MESSAGE_LIST);
     message.job = job;
@@ -159,7 +119,7 @@ static void assert_milestone(const struct message_jobs *jobs, uint32_t place,
     assert_int_equal(jobs->milestones[place].number, expected.number);
 }
 
-static uint32_t scan_of_phase(const struct history_world *world, uint32_t phase)
+static uint32_t scan_of_phase(const struct worker_world *world, uint32_t phase)
 {
     const struct plan *plan = world->layout->plan;
     for (uint32_t i = 0; i < plan->scan_count; i++) {
@@ -172,7 +132,7 @@ static uint32_t scan_of_phase(const struct history_world *world, uint32_t phase)
 static void a_phase_begins_with_the_first_chunk_of_it(void **state)
 {
     (void)state;
-    struct history_world world;
+    struct worker_world world;
     world_open(&world);
     struct text id = world.layout->manifest.job;
     assert_int_equal(ask(&world, id).milestone_count, 0);
@@ -200,7 +160,7 @@ static void a_job_that_has_ended_is_remembered(void **state)
                                                 [REMOVE_CANCELLED] = MILESTONE_CANCELLED,
                                                 [REMOVE_REFUSED] = MILESTONE_REFUSED};
     for (int reason = REMOVE_DONE; reason <= REMOVE_REFUSED + 1; reason++) {
-        struct history_world world;
+        struct worker_world world;
         world_open(&world);
         store(&world);
         world.now_ms += LEASE_MS;
@@ -226,7 +186,7 @@ static void a_job_that_has_ended_is_remembered(void **state)
 static void a_failure_is_a_milestone(void **state)
 {
     (void)state;
-    struct history_world world;
+    struct worker_world world;
     struct error err;
     world_open(&world);
     store(&world);
@@ -240,7 +200,7 @@ static void a_failure_is_a_milestone(void **state)
     world_close(&world);
 }
 
-static void read_record(struct history_world *world, const struct message *message, uint64_t age_ms)
+static void read_record(struct worker_world *world, const struct message *message, uint64_t age_ms)
 {
     struct event event = {.kind = EVENT_RECORD, .record = {.job = "job-1", .age_ms = age_ms}};
     message_encode(message, &event.record.bytes);
@@ -250,7 +210,7 @@ static void read_record(struct history_world *world, const struct message *messa
 static void a_restart_tells_what_was_read_back_and_not_when_it_was_new(void **state)
 {
     (void)state;
-    struct history_world world;
+    struct worker_world world;
     world_open(&world);
     worker_destroy(world.worker);
     start(&world);
@@ -278,7 +238,7 @@ static void the_age_of_a_log_is_that_of_its_job(void **state)
     static const uint64_t ages_ms[][2] = {
         {300, 300}, {1000, 1000}, {5000, 1000}}; /* Told, shown. */
     for (size_t i = 0; i < sizeof ages_ms / sizeof ages_ms[0]; i++) {
-        struct history_world world;
+        struct worker_world world;
         world_open(&world);
         worker_destroy(world.worker);
         start(&world);
@@ -300,7 +260,7 @@ static void the_age_of_a_log_is_that_of_its_job(void **state)
 static void so_many_jobs_are_remembered_and_the_latest_of_one_id(void **state)
 {
     (void)state;
-    struct history_world world;
+    struct worker_world world;
     world_open(&world);
     struct text id = world.layout->manifest.job;
     for (int i = 0; i < 3 * REMEMBERED; i++) {
@@ -320,7 +280,7 @@ static void so_many_jobs_are_remembered_and_the_latest_of_one_id(void **state)
 static void each_shard_that_is_finished_is_a_sign_of_incarnation(void **state)
 {
     (void)state;
-    struct history_world world;
+    struct worker_world world;
     world_open(&world);
     store(&world);
     const struct plan *plan = world.layout->plan;
