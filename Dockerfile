@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The image of every millrace node and of its client, and that of the private broker.
 #
 #     docker build -t millrace .

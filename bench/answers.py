@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """answers.py - whether two engines gave the same answer.
 
 A value is a text, or None. Texts must be equal; whole numbers too, to the digit; other numbers to

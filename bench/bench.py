@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """bench.py - how fast millrace is, beside others that read the same files.
 
 The front door is ./dev bench, which installs what this needs. README.md says what is measured, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_aggregate.c - GROUP BY with count(*) and sum of a DECIMAL, from ten groups to millions.
  *
  *     add     rows to groups, in a table that keeps its memory from run to run, as a map's does

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_data.c - files for the micro-benchmarks, made from a seed.
  *
  * The files look like those of the analyses as far as a scanner cares: how many columns, how long

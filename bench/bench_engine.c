@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_engine.c - how fast the engine's layers are, each alone, on one core.
  *
  * `bench_engine` --help` tells the options. A case is run once to warm up, then until there were

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_filter.c - WHERE over batches that are in memory: eval_filter, one condition after another.
  *
  * The conditions come out of a plan, so they have been rewritten as the planner does it. Batches

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_join.c - a join's two halves: building the hash table, and probing it.
  *
  *     build   a table from rows in memory

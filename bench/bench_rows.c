@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_rows.c - plans, rows and keys for the micro-benchmarks.
  *
  * Plans come from SQL and rows from the scanner, so that cases work on what the engine itself would

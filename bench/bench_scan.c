@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_scan.c - the layers of a scan, from bytes to checked columns.
  *
  *     touch     every byte is loaded and nothing else: the roof over the layers below

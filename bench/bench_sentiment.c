@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_sentiment.c - how fast sentiment() reads, on one core.
  *
  *     bench_sentiment [FILE]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_sort.c - ORDER BY over a million rows in random order: row_sort, which moves row numbers.
  */
 #include "micro.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_wire.c - batches to bytes and back, of as many rows as a chunk's.
  *
  * Bytes are the encoded ones. Decoding uses numbers where they lie, so it is measured by what it

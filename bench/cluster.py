@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cluster.py - what a cluster costs: `millrace submit` beside `millrace run`, on the same machine.
 
 One private broker, one gateway, some workers; a client sends the files through the gateway and gets

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """data.py - the files of a benchmark: made from a seed, without what readers see differently.
 
 `millrace gen` breaks a record now and then in ways on which CSV readers disagree: quotes inside a

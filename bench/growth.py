@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """growth.py - how time and memory grow: with size, threads, groups, workers and clients.
 
 Each series changes one thing alone, and has a law that its figure should follow, a straight line:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """keys.py - rows with so many different keys, written quickly: to see what groups cost.
 
 A file has the columns key and value. A key has eight digits: a one, three that come from a block of

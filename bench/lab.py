@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """lab.py - where the cluster and growth are measured: a folder with data, and the program alone.
 
 The data is what `millrace gen` writes, dirt and all: nobody else has to read it. It lies under

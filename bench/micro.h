@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* micro.h - what the micro-benchmarks share: the frame of a case, and data made from a seed.
  *
  * A case is prepared once, run many times and finished:

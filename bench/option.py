@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """option.py - what the commands of ./dev bench share: kinds of arguments, and where they speak."""
 import argparse
 import os

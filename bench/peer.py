@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """peer.py - runs an engine once: millrace from outside, the others inside of node.
 
 millrace's time is that of the whole process, as a shell would see it. A peer's time begins when

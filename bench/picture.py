@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """picture.py - seconds per analysis as bars, growth as lines: SVG, legible on light and on dark."""
 import dataclasses
 import math

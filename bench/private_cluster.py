@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """private_cluster.py - a cluster of one's own to be measured: a broker, a gateway, some workers.
 
     with PrivateCluster(lab, queues="transient", workers=2) as cluster:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """questions.py - what is asked: the analyses' questions, twenty others, and each in all its forms.
 
 The questions are analyses/NAME/*.sql. The others are others/NAME/*.sql, of the same tables, and

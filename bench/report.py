@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """report.py - what a benchmark found, as a table for people and as JSON for programs."""
 
 NOTES = """\

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """start.py - what starting millrace costs: ./dev bench start.
 
 Beside a C program that does nothing, since most of a start is the kernel's. Both are started in turns

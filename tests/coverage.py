@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """coverage.py - which lines and branches the tests run, by room; `./dev coverage` calls it.
 
 Builds the flavour `coverage`, runs the unit tests, the SQL files and the end-to-end suites of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cross.py - a build for the other architecture, and programs of it that run here.
 
 Debian's cross compiler builds, qemu's user mode runs. The libraries of the other architecture are

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """run.py - builds all flavours and runs every suite; `./dev test` calls it.
 
 Suites are found, not listed (docs/TESTING.md says where). Each is a program that reports in TAP or

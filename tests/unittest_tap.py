@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """unittest_tap.py - runs one file of Python unit tests and reports in TAP.
 
 A test that makes sub-tests counts as these sub-tests, because each of them is a comparison of its

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """build.py - configures and builds one flavour of millrace in build/FLAVOUR.
 
 The front door is ./dev; this is the one place that knows which flavours there are and when a build

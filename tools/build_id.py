@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """build_id.py - a name for the sources: the same for the same bytes, with or without git.
 
 Nodes and clients of one job must be built from the same sources, and a seed of the simulator replays

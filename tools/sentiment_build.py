@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """sentiment_build.py - makes src/engine/exec/expr/sentiment.model from the public data sets, and measures it.
 
     sentiment_build.py TRAINER DATA build MODEL      trains on all that may be learnt from

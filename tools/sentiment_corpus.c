@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment_corpus.c - reading, ordering, and giving every feature a number.
  *
  * Numbers come from one big sort of all hashes: simple, and the same on every machine.

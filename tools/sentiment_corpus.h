@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment_corpus.h - labelled texts as the trainer sees them: sorted sets of numbered features.
  *
  *     corpus_init -> corpus_add* -> corpus_number

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """sentiment_embed.py MODEL SOURCE - writes a sentiment model as C, to be part of the program."""
 import struct
 import sys

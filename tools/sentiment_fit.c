@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment_fit.c - a naive-Bayes-scaled linear support vector machine, and what is done to it.
  *
  * 1. Ratio: ln of how much oftener a feature stands in kind texts than in unkind ones. Neutral

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment_fit.h - from numbered examples to a weight for every feature.
  *
  * The steps are described in the source. Deterministic: + - * / and sqrt of doubles in a fixed

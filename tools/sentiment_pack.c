@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment_pack.c - the features that matter most get the slots.
  *
  * A feature matters as much as it moves scores: its weight times the root of how often it occurs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment_pack.h - from a weight for every feature to a model file of the given size. */
 #ifndef TOOLS_SENTIMENT_PACK_H
 #define TOOLS_SENTIMENT_PACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment_train.c - makes the model of sentiment(), and measures one.
  *
  *     sentiment_train train MODEL FILE=COST...     labelled texts in, a model out

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """terminal_picture.py - draws what a terminal showed as an SVG: docs/terminal.svg.
 
 usage: terminal_picture.py <TRANSCRIPT >PICTURE.svg

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tidy.py - the house rules that a compiler does not check.
 
 Errors: an include against the rules in docs/LAYOUT.md, a banned call, two files of one
-name, a source without its opening comment, an unfinished mark, words that belong to somebody's
+name, a source without its licence and opening comment, an unfinished mark, words that belong to somebody's
 machine and not into the project, retired words, two structs of one name. Warnings: files and functions that have grown long.
 
 usage: tidy.py [--self-test]
@@ -23,6 +24,7 @@ FUNCTION_LINES = 70
 RULE = re.compile(r"^([\w/]+) <-((?: [\w/]+)*)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
 STRUCT = re.compile(r"^(?:struct|union|enum) (\w+)\s*\{", re.MULTILINE)
 
 ONE_NAME = re.compile(r"csv_kernel_(?!body)\w+\.c$")
@@ -184,8 +186,8 @@ class Tidy:
 
     def check_source(self, path, text):
         name = pathlib.PurePath(path).name
-        if not text.startswith(f"/* {name} - "):
-            self.error(path, 1, f"must open with '/* {name} - what it is for'")
+        if not text.partition("\n")[2].startswith(f"/* {name} - "):
+            self.error(path, 2, f"must open with '/* {name} - what it is for'")
         code = blank_out(text)
         self.check_lengths(path, code)
         parts = path.split("/")
@@ -201,6 +203,12 @@ class Tidy:
             if "include" in line:
                 self.check_include(path, number, room, raw[number - 1])
             self.check_calls(path, number, room, line)
+
+    def check_licence(self, path, text):
+        """The first line, or the second behind #!, says under which licence the file is."""
+        lines = text.splitlines()[:2]
+        if not any(LICENCE in line for line in lines[:2 if text.startswith("#!") else 1]):
+            self.error(path, 1, f"must begin with '{LICENCE}'")
 
     def check_words(self, path, text):
         suffix = pathlib.PurePath(path).suffix
@@ -257,6 +265,8 @@ class Tidy:
             except UnicodeDecodeError:
                 continue
             self.check_words(path, text)
+            if path.endswith((".c", ".h", ".py", ".sh", ".build", ".mjs")) or path == "dev":
+                self.check_licence(path, text)
             if path.endswith((".c", ".h")):
                 self.check_source(path, text)
                 sources.append((path, text))
@@ -266,16 +276,17 @@ class Tidy:
 
 # Each case: files to write, and what the one error must say; None for a tree without errors.
 LAYOUT = {"docs/LAYOUT.md": "```\nengine/base <-\nengine/data <- engine/base\ncli <- engine/base engine/data\n```\n"}
+UNLICENSED = {"src/engine/data/bare.c"}
 CASES = [
     ({"src/engine/data/a.c": '/* a.c - x */\n#include "engine/base/b.h"\n#include "engine/data/c.h"\n'}, None),
-    ({"src/engine/base/a.c": '/* a.c - x */\n#include "engine/data/c.h"\n'}, "a.c:2: engine/base/ may not include engine/data"),
+    ({"src/engine/base/a.c": '/* a.c - x */\n#include "engine/data/c.h"\n'}, "a.c:3: engine/base/ may not include engine/data"),
     ({"src/engine/data/a.c": '/* a.c - x */\n#include "c.h"\n'}, "by its path from src/"),
     ({"src/engine/data/a.c": '/* a.c - x */\n#include "io/c.h"\n'}, "in no room"),
     ({"src/io/a.c": "/* a.c - x */\n"}, "in no room"),
-    ({"src/engine/data/a.c": "/* a.c - x */\nvoid *p = malloc (3);\n"}, "a.c:2: malloc outside engine/base/"),
+    ({"src/engine/data/a.c": "/* a.c - x */\nvoid *p = malloc (3);\n"}, "a.c:3: malloc outside engine/base/"),
     ({"src/engine/base/a.c": "/* a.c - x */\nvoid *p = malloc(3);\n"}, None),
     ({"src/engine/data/a.c": '/* a.c - free(x) */\nx = "free(x)"; curl_free(x); l->free(x);\n'}, None),
-    ({"src/engine/base/a.c": "/* a.c - x */\n\nstrcpy(a, b);\n"}, "a.c:3: banned call: strcpy"),
+    ({"src/engine/base/a.c": "/* a.c - x */\n\nstrcpy(a, b);\n"}, "a.c:4: banned call: strcpy"),
     ({"src/engine/data/a.c": '/* a.c - x */\nprintf("x");\n'}, "printf: only cli/"),
     ({"src/engine/data/a.c": '/* a.c - x */\nfputs("x", stdout);\n'}, "stdout: only cli/"),
     ({"src/engine/data/a.c": '/* a.c - x */\nfprintf(stderr, "x"); snprintf(a, 1, "x");\n'}, None),
@@ -287,8 +298,8 @@ CASES = [
     ({"tests/unit/data/test_a.c": "int x;\n"}, "must open with '/* test_a.c - "),
     ({"src/engine/data/a.h": "/* a.h - x */\n", "src/cli/a.h": "/* a.h - x */\n"}, "the name a.h is taken"),
     ({"src/engine/data/a.c": "/* a.c - x */\nstruct a {\n};\n",
-      "tests/b.c": "/* b.c - x */\nstruct a {\n};\n"}, "b.c:2: the name a is taken"),
-    ({"src/engine/data/a.c": "/* a.c - x */\n/* TO" "DO */\n"}, "a.c:2: an unfinished mark"),
+      "tests/b.c": "/* b.c - x */\nstruct a {\n};\n"}, "b.c:3: the name a is taken"),
+    ({"src/engine/data/a.c": "/* a.c - x */\n/* TO" "DO */\n"}, "a.c:3: an unfinished mark"),
     ({"docs/A.md": "see .." "/shared\n"}, "A.md:1: a path outside"),
     ({"docs/A.md": "see /wo" "rk/x\n"}, "a path of one machine"),
     ({"docs/A.md": "see docs/work/x and https://host/work/x\n"}, None),
@@ -298,6 +309,7 @@ CASES = [
     ({"src/engine/data/a.c": '/* a.c - x */\nchar x[] = "a beat is late";\n'}, "say: heartbeat"),
     ({"src/engine/data/a.c": "/* a.c - x */\nsift_down(heap); tombstone(x);\n"}, None),
     ({"docs/LAYOUT.md": "base <- data\ndata <-\n"}, "may not know 'data'"),
+    ({"src/engine/data/bare.c": "/* x */\n/* bare.c - x */\n"}, "must begin with 'SPDX"),
     ({"docs/LAYOUT.md": "nothing\n"}, "no rules"),
 ]
 
@@ -309,7 +321,8 @@ def self_test():
             root = pathlib.Path(folder)
             for name, text in {**LAYOUT, **files}.items():
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
+                licence = f"/* {LICENCE} */\n" if name.endswith((".c", ".h")) else ""
+                (root / name).write_text(text if name in UNLICENSED else licence + text)
             tidy = Tidy(root)
             tidy.run()
         good = len(tidy.errors) == 1 and wanted in tidy.errors[0] if wanted else not tidy.errors

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // duckdb.mjs - one run of DuckDB.
 //
 // usage: node duckdb.mjs SQL_FILE ANSWER_FILE THREADS

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // meter.mjs - times one piece of work of a peer, and writes its answer.
 //
 // node itself does not count: the clock starts when the engine is already loaded and stops when all

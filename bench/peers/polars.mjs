@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // polars.mjs - one run of Polars. The number of threads comes by POLARS_MAX_THREADS.
 //
 // usage: node polars.mjs TABLES_JSON DATA_DIR FORM ANSWER_FILE ENGINE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis.c - a name wins over a folder of that name in the working directory: data is often kept
  * in a folder called like its analysis.
  */

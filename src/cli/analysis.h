@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis.h - where an analysis is: a name under analyses/, or the path of a folder. */
 #ifndef CLI_ANALYSIS_H
 #define CLI_ANALYSIS_H

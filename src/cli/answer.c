@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* answer.c - shared by `run` and `submit`, so that an answer looks the same wherever it was
  * computed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* answer.h - what every command that answers an analysis has in common: what it is asked, where the
  * answers go, and the audit below them.
  *

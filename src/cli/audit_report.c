@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* audit_report.c - the tables of the long form are batches, drawn by the printer of answers. */
 #include "cli/audit_report.h"
 

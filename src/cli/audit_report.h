@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* audit_report.h - the audit of a job, for people and for programs. */
 #ifndef CLI_AUDIT_REPORT_H
 #define CLI_AUDIT_REPORT_H

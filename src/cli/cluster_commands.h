@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_commands.h - one line for each command of millrace-cluster.
  *
  * Both programs list them: `millrace help` has to name commands that it does not link.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* command.c - what all commands share. */
 #include "cli/command.h"
 

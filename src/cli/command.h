@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* command.h - the commands, and the one way a failure is told. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grid.c - widths, colours and cutting are the business of engine/data/print_table.c. */
 #include "cli/grid.h"
 

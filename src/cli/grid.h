@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grid.h - a small table of ours, drawn by the printer of answers.
  *
  *     grid_init -> (grid_text | grid_count, of every column; grid_row)* -> grid_draw

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* interrupt.c - the handler touches two lock-free atomics and calls _exit: all it may do. */
 #include "cli/interrupt.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* interrupt.h - asking the work at hand to stop: Ctrl-C, SIGTERM, or a reader that is gone.
  *
  * The first signal sets a flag that everything long looks at; the second ends the process at once.

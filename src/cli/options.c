@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.c - a table per command instead of getopt: the same table gives the help text, the
  * suggestions and the checks, so they cannot disagree.
  */

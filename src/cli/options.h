@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.h - command lines: what a command takes, what was given, and its help text.
  *
  * Options are --name VALUE or --name=VALUE and may stand anywhere; those that have a letter may be

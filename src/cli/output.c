@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* output.c - one printer at a time: queries come one after the other, each is begun, filled and
  * ended, also when it has no rows. The only thing that differs between stdout and a folder is where
  * a query's bytes begin and end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* output.h - where answers go: stdout, or a file per query in a folder.
  *
  *     output_open -> (output_rows* -> output_query_end?)* -> output_finish | output_discard

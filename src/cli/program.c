@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.c - the words before a command's own: help, --version, and the command's name. */
 #include "cli/program.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.h - a program made of commands: finds the command and hands over. */
 #ifndef CLI_PROGRAM_H
 #define CLI_PROGRAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* progress.c - the rate is the average since the start: steadier than a window, and the time left
  * that follows from it does not jump.
  */

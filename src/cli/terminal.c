@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* terminal.c - all that is said goes through one buffer and one write, so that lines of this
  * process are never torn apart by another's.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* terminal.h - what stands behind stdout and stderr, and plain words for people on stderr. */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen.c - which analysis is meant, how large it gets, and the arithmetic its tables share. */
 #include "gen/gen.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen.h - writes realistic data for a built-in analysis: movies, coffee or memes.
  *
  *     gen_write(&options, &report, &err)

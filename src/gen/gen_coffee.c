@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_coffee.c - sales of a chain of cafés over 24 months.
  *
  * Sales of a month are written in order of time, each with its items, so that the two files of a

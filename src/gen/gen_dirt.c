@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_dirt.c - the ways in which real files are broken.
  *
  * Kinds take turns instead of being drawn, so that a small file has many of them and a large one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_dirt.h - breaks a finished record now and then, each time in the next of many ways.
  *
  * Tables compose clean records only; dirt is put in afterwards, by taking the record apart again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_lists.c - words and phrases the generated texts are made of.
  *
  * Phrases carry their own spaces and stops, so that a sentence is a plain chain of them. Quotes,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_lists.h - the lists of words themselves; see gen_words.h for what is made of them. */
 #ifndef GEN_GEN_LISTS_H
 #define GEN_GEN_LISTS_H

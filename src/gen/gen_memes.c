@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_memes.c - posts of a meme forum and the comments under them.
  *
  * A post is a number; its id and url follow from it, so comments find their post without a table in

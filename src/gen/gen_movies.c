@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_movies.c - films, credits and ratings.
  *
  * A film is a number; everything about it follows from the seed and that number, so the three

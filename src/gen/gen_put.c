@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_put.c - the appenders that are too long to inline.
  *
  * Text is composed raw and escaped once, as a whole, on its way into the record. Escaping copies

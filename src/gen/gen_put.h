@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_put.h - appenders: each writes at a cursor and returns the cursor behind what it wrote.
  *
  * No bounds are checked here: the writer promises room for a whole record (gen_writer.h), and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_run.h - one run of the generator: scale, seed and counters, shared by its tables.
  *
  * Whatever decides bytes is integer arithmetic on the seed and on `scale_millionths`, which is

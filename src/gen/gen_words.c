@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_words.c - how phrases become names, titles and texts. The lists are in gen_lists.c. */
 #include "gen/gen_words.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_words.h - names, titles and sentences, put together from short lists of our own.
  *
  * Sentences are chains of phrases, one from each list of a shape, so a few hundred phrases give

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_writer.c - large plain writes; the last two bytes stay back.
  *
  * Whether a file ends in a newline is known only at its end, so a flush keeps the last two bytes (a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_writer.h - a file that is written a record at a time and appears only when it is complete.
  *
  *     gen_writer_open -> header -> (compose at `at`, gen_writer_end)* -> gen_writer_close

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cluster.py - a real cluster for tests: processes, a private RabbitMQ, and hands to break both.
 
     with Cluster(folder, ...) as cluster:       starts broker and nodes, waits until jobs are taken

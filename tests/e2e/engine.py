@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """engine.py - a private Docker engine for tests: nothing of it outlives the test.
 
     with Engine(folder) as engine:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hosts.py - several hosts on one: each a network and a mount namespace, linked by a switch.
 
     with Network(folder) as network:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """monitored.py - clusters with monitors for tests, and hands to wish them ill.
 
     with Data() as data, Monitored(data) as cluster:    `up`, until it is ready and has a leader

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pages.py - the pages of the documents: their blocks, their commands, and running these.
 
 The code blocks of a page are read by their info string.

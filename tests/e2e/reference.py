@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """reference.py - reference pages against the program and the tables in its sources.
 
 Each check takes a page and gives the mistakes that it finds. CHECKS has them all; PLANTED has for

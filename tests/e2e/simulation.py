@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """simulation.py - what the suites of `millrace sim` share: a way to run it, and TAP.
 
     @test("a sentence")             registers a test

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # systemctl.sh - as much of systemctl as the documents use, for tests without systemd.
 #
 # Units of a template are started by its ExecStart, as its User, with its StateDirectory, and again

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark measures what it says, and says when answers differ; without peers and network.
 
 Method: bench/bench.py runs on tiny data with the real program, alone, as a cluster, or beside a

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a user of the command line sees: answers, refusals, failures and exit codes.
 
 Method: every test makes its own small analysis and data in a temporary folder and runs the real

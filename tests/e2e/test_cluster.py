@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A real cluster under faults: whatever is killed, lost or stopped, the answer is that of one
 process, and nothing is left behind.
 

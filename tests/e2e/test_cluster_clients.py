@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A real cluster and its clients: many at once, killed ones, impatient ones, and hostile ones.
 
 Method: as in test_cluster.py. What a wrong request is answered is tried out with a job whose

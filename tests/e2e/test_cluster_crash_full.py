@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every crash point in every kind of node, at several moments, and every loss of a disk.
 
 Method: as in test_cluster.py, one fault at a time. Runs only in the full suite. Prints TAP; words

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A real cluster whose workers only map (w1, w2) or only fold (w3, w4), under faults.
 
 Method: as in test_cluster.py. Who maps is seen at the broker, as the consumers of work queues; who

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Workers that only map (w1, w2) or only fold (w3, w4), joins by shards and results of many pages:
 every crash point, storms, and readers slower than anybody waits.
 

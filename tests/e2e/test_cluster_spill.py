@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Workers whose folds outgrow the memory that a job may have.
 
 Method: a job with half a million groups on workers with a small memory_limit, which are looked at

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Clusters that are never left alone: kills without end, brokers that die, all parts replaced.
 
 Method: as in test_cluster.py, with larger jobs, so that there is time for many faults. What is

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A cluster of containers, as `millrace compose` writes it, heals itself by the Engine's API.
 
 Method: a private Docker engine; both images are built from the working tree, on a Debian that is

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The documents are true: what they say to type works, links lead somewhere, tables match the code.
 
 Method: every command of every page is run as it stands, or checked where that would need more than

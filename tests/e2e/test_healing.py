@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Monitors bring back what dies, leave alone what was stopped, and believe no liar.
 
 Method: one cluster on this host, started by `up`, with two gateways, three workers and three

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every kind of node killed, stopped and kept from starting; two minutes of storm; a million lies.
 
 Method: as in test_healing.py, with all that takes longer. Times from a kill to the moment when the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A cluster on several hosts, as docs/howto/several-hosts.md sets it up, outlives the loss of one.
 
 Method: four hosts in namespaces, each with a disk of its own; three have a broker of one RabbitMQ

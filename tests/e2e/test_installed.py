@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What is installed: the libraries of both programs, the files, and no hook that tests use.
 
 Method: the programs of the flavour that is installed are looked at with readelf and ldd, and

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A cluster with monitors heals itself: whatever is killed comes back, and the answer is right.
 
 Method: one cluster on this host with a broker of its own and three monitors, started by `up`. In the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Monitors on hosts of their own, and a network that fails: one leader acts at a time.
 
 Method: four hosts in namespaces, three with a monitor each, the fourth with broker, gateways and

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What an operator of a monitored cluster sees and does: status, timelines, stop, chaos.
 
 Method: one cluster with monitors on this host, as in test_monitors_full.py. Nodes are killed by `chaos`,

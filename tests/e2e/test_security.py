@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Who may talk to a cluster, and whom clients trust, as a user meets it.
 
 Method: one cluster that is open to all addresses, with TLS by a CA made for this run and a token in a

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Simulated clusters keep the promises under faults, and planted mistakes are found.
 
 Method: `millrace sim` runs the roles of a real cluster under a seeded scheduler. Many seeds with all

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Simulated clusters keep the promises for 100,000 seeds, and for many of each profile.
 
 Method: as in test_sim.py. Runs only in the full suite. Prints TAP; words on the command line choose

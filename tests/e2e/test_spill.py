@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Questions that want ten times the memory they may have: the same answers, within the limit.
 
 Method: the same queries with memory to spare and with a tenth of what they took then; what the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`millrace up`, and the commands around it, as a user calls them.
 
 Method: one cluster on this host, started by `up` with a broker of its own. Its processes are killed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """timing.py - how long a test waits: the seconds of an idle machine, times how slow this one is.
 
 run.py measures that factor and gives it to every suite as TEST_TIME_SCALE. Constants are seconds of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """world.py - what the suites of the cluster share: one cluster, data, and the answers to expect.
 
 Jobs are cut into some 130 small chunks and let through slowly enough that there is a middle of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_api.c - any bytes that a client or a gateway sends are understood exactly, or refused.
  *
  * Goal: parsing reads nothing past the bytes and keeps to its bounds, and what was understood, once

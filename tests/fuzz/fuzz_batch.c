@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_batch.c - any bytes are a batch that an encoder wrote, or are refused.
  *
  * Goal: decoding reads nothing past the bytes, and accepts exactly what encoding the rows that come

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_client_journal.c - any bytes are a client's journal, or are refused.
  *
  * Goal: reading touches nothing past the bytes, and says of no more of them that they are sound

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_config.c - any bytes are a cluster that can be run, or are refused with a reason.
  *
  * The first line, if it begins with MILLRACE_, is given as a variable of the environment.

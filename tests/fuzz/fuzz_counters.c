@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_counters.c - any bytes are counters of a plan, or are refused.
  *
  * Goal: adding reads nothing past the bytes and writes nothing outside the counters. What was added

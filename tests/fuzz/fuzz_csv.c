@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_csv.c - any bytes: every kernel's index, states and record ends are the model's, and narrow
  * records say the same.
  *

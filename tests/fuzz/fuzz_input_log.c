@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_input_log.c - any bytes are records that a log wrote, or are refused.
  *
  * Goal: parsing reads nothing past the bytes; what is accepted is exactly what writing the payload

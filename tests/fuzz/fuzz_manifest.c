@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_manifest.c - any bytes are a manifest that an encoder wrote, or are refused.
  *
  * Goal: decoding reads nothing past the bytes, and accepts exactly what encoding what comes out

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_number.c - the readers of numbers agree with the naive rules, and what is printed reads
  * back.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_plan.c - any text is a query that can be planned, or an error that says something.
  *
  * Goal: binding and planning end and keep to their bounds whatever the parser lets through, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_pyliteral.c - plucking from any bytes stays inside them, and its answer can be written
  * again.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_regexp.c - any pattern over any value ends, and the shorter ways find what PCRE2 does.
  *
  * Input: one byte of options, the pattern up to a newline, then the value.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_sentiment.c - any bytes as a model file and as a text.
  *
  * The first byte cuts the input in two: a model file, sealed with the right checksum so that more

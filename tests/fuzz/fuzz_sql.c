@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_sql.c - any bytes are a script or an error, and the error is well-formed.
  *
  * Goal: the lexer and the parser read nothing past the text, end, and keep to their bounds.

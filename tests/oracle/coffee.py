@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """coffee: sales of a chain of cafés."""
 from fractions import Fraction
 

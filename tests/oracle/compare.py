@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares the oracle's answers with those of `millrace run --format json`.
 
     python3 compare.py ORACLE_JSON MILLRACE_JSON

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CSV, byte by byte.
 
 Python's own csv module works on decoded text and knows other rules for carriage returns, quotes in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of dictionaries written as Python literals, and the names in them."""
 import ast
 import functools

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes dirty data sets that are better made than kept: control bytes, broken UTF-8, and chance.
 
     python3 make_dirty.py OUTDIR [--random COUNT] [--seed SEED]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """memes: posts and comments of a meme forum."""
 from tables import DOUBLE, INT, TEXT, Table
 from values import average_double, average_exact, double_units, format_double, format_text

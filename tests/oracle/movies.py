@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """movies: films, credits and ratings."""
 from fractions import Fraction
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Answers the questions of an analysis, plainly and slowly, for comparison with millrace.
 
     python3 oracle.py movies|coffee|memes DATA_DIR [--query q1,q3] [--set name=value] > answers.json

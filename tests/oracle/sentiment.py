@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sentiment of a text, by the model in src/engine/exec/expr/sentiment.model.
 
 The rules are those of README.md: what the words of a text are, how they and their pairs are hashed,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables: which files they are, what is kept of each record, and the audit about the rest."""
 import fnmatch
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """test_answers.py - millrace's answers and audit are those of the oracle, on every data set.
 
 Goal: a second implementation, written from the rules alone, finds what our own tests repeat as a

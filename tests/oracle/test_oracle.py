@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """test_oracle.py - the oracle's own parts do what README.md says.
 
 Goal: a difference between millrace and the oracle should be a question about the rules, not about

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values: how each type is read from the bytes of a field, and how a result is written.
 
 A parser takes the bytes of a non-empty field and returns the value, or None when the bytes are not

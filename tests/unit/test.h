@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test.h - what every unit test needs: cmocka with the headers it expects before it, and time that
  * lasts longer where the machine is slow. */
 #ifndef UNIT_TEST_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A film of one country has 'name': once; the name is in quotes of either kind.
 const name = `'name': ["'](.+?)["'](?:, '|\\})`;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names stand behind 'name': in quotes of either kind.
 export default ({ movies, credits }, pl) =>
   movies

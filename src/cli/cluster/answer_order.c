@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* answer_order.c - rows are buffered in blocks of whole batches, since the offsets in one block
  * have 32 bits, and answers may be longer.
  */

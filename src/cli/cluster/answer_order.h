@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* answer_order.h - answers that come in any order are written in the order of the queries, or, on a
  * terminal, in the order in which they are done.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chaos.c - victims are drawn from a pool that does not change; cmd_chaos.c skips a node that is
  * down. So a seed draws the same victims in every run.
  */

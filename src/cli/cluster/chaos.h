@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chaos.h - the decisions of `millrace chaos`: which nodes to disturb, and when they are back.
  *
  * No I/O: random numbers come from a seed, and the same seed draws the same nodes in the same

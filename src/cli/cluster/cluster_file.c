@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_file.c - reads the file with the environment of this process. */
 #include "cli/cluster/cluster_file.h"
 

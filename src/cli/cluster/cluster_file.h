@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_file.h - -c FILE, and the nodes that it names. */
 #ifndef CLI_CLUSTER_CLUSTER_FILE_H
 #define CLI_CLUSTER_CLUSTER_FILE_H

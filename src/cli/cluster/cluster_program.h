@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_program.h - the commands of millrace-cluster. */
 #ifndef CLI_CLUSTER_CLUSTER_PROGRAM_H
 #define CLI_CLUSTER_CLUSTER_PROGRAM_H

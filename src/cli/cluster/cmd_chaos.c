@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_chaos.c - `millrace chaos`: kills nodes on purpose, and measures their recovery.
  *
  * One loop: draws victims periodically, kills or pauses them with the cluster's driver, and asks

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_clean.c - `millrace clean`: removes the files and queues of a stopped cluster. */
 #include "cli/cluster_commands.h"
 #include "cli/cluster/cluster_file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_compose.c - `millrace compose`: the cluster as containers.
  *
  * Without --output it prints the files. With it, it writes all that docker-compose needs to a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_config.c - `millrace config`: lists the keys of a cluster file, or checks one. */
 #include "cli/cluster_commands.h"
 #include "cli/cluster/cluster_file.h"

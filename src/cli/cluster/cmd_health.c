@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_health.c - `millrace health`: whether a node on this host runs, for health checks of
  * containers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_jobs.c - `millrace jobs` and `millrace cancel`: the jobs of a cluster. */
 #include <stdio.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_key.c - `millrace key`: the secret of a cluster. */
 #include "cli/cluster_commands.h"
 #include "cli/cluster/cluster_file.h"

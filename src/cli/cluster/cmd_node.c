@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_node.c - `millrace gateway`, `worker`, `monitor`, `broker`, and `node` for any of them: one
  * node of a cluster, in this process.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_sim.c - `millrace sim`: simulated clusters under faults, one for every seed. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_status.c - `millrace status`: the nodes, jobs and queues of a cluster.
  *
  * Every gateway is asked how it is; the first that answers tells about nodes and jobs.

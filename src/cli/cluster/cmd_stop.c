@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_stop.c - `millrace stop`: stops nodes, so that no monitor restarts them.
  *
  * With monitors, their leader stops a node, since it must not treat it as dead. Without, only `up`

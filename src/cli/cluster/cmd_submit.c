@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_submit.c - `millrace submit`: the answers of an analysis, computed by a cluster.
  *
  * The output is that of `run`: the same options, the same printing, the same audit. The order at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_up.c - `millrace up`: a whole cluster on this host, until Ctrl-C. */
 #include <limits.h>
 #include <unistd.h>

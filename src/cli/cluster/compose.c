@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose.c - the cluster file is copied line by line, so that comments and unknown keys survive;
  * only lines that mean something else in a container are replaced.
  *

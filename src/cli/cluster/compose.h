@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose.h - a cluster file as containers: the files of docker-compose for the same cluster.
  *
  * Every node is a container CLUSTER-NODE on a network of the cluster's name; its host name is the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateways.c - addresses as people write them, made into URLs. */
 #include "cli/cluster/gateways.h"
 

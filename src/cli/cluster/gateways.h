@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateways.h - the gateways that a command calls: -g URL[,URL]. */
 #ifndef CLI_CLUSTER_GATEWAYS_H
 #define CLI_CLUSTER_GATEWAYS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* listing.c - cells that are not known are empty; times are for people. */
 #include "cli/cluster/listing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* listing.h - the gateways' lists of jobs and nodes, as tables for people. */
 #ifndef CLI_CLUSTER_LISTING_H
 #define CLI_CLUSTER_LISTING_H

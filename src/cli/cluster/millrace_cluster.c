@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* millrace_cluster.c - the program of the cluster's commands; people start it by typing `millrace`.
  */
 #include "cli/cluster/cluster_program.h"

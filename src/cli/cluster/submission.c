@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* submission.c - a journal belongs to one question: resuming another one under the same id would
  * mix the chunks of two. So all options that affect the chunks are compared, and an error names the
  * first that differs.

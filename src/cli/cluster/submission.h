@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* submission.h - the identity of a job: its id and owner key, new or from the client journal of an
  * earlier incarnation.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verify.c - the CSV of a query is a stream of bytes, cut into blocks of one size; each block is
  * hashed into the sum. So the sum depends on the bytes alone, and the hash of the blocks before the
  * first difference tells about where it is.

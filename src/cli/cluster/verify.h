@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verify.h - compares the answers of two runs: every row of every query, and the audit.
  *
  *     verify_open -> verify_rows* -> verify_compare -> verify_close

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_explain.c - `millrace explain`: the plan, without reading data. */
 #include "cli/analysis.h"
 #include "cli/engine/engine_commands.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_gen.c - `millrace gen`: realistic data for a built-in analysis. */
 #include "cli/engine/engine_commands.h"
 #include "cli/interrupt.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - `millrace run`: the answers of an analysis, computed in this process.
  *
  * Order matters at the end: answers first, then the audit, then the picture; so that whatever goes

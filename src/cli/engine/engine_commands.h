@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* engine_commands.h - the commands of millrace. */
 #ifndef CLI_ENGINE_ENGINE_COMMANDS_H
 #define CLI_ENGINE_ENGINE_COMMANDS_H

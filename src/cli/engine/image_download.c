@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image_download.c - curl does the protocol; here are the limits and the file.
  *
  * Two pipes: the picture comes over curl's stdout, so that no more than the limit is ever written,

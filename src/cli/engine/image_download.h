@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image_download.h - downloads one picture with the program `curl`.
  *
  * Only http and https, also after redirects; bounded in size and time. The file appears under its

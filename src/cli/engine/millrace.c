@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* millrace.c - the program for one process; it starts millrace-cluster for the cluster's commands.
  *
  * Whoever asks a question of files needs no HTTP, AMQP or TLS library, and linking them took most

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bus.h - messages between nodes: the part of a broker that the cluster relies on.
  *
  * Every node has an inbox; all workers that map share K work queues. A message to an inbox reaches

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bus_amqp.c - the owner's side of the bus: options, trackers, and the two threads.
  *
  * Sending and acknowledging write to the trackers and wake a thread, which does the rest.

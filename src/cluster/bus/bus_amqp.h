@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bus_amqp.h - the bus over RabbitMQ.
  *
  *     bus_amqp_open -> (bus_send | bus_acknowledge | bus_revoke | bus_work)* -> bus_close

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bus_tracker.c - an outbox ordered by age, and rings of outstanding messages and deliveries.
  *
  * Sequences and tags are dense, so outstanding ones lie in rings indexed by number: an answer of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bus_tracker.h - delivery tracking: unconfirmed messages and unacknowledged deliveries.
  *
  * Outbox: messages wait, are published (numbered 1, 2, 3... on each connection, as publisher

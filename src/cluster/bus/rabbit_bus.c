@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rabbit_bus.c - rounds with back-off, events, and wake-ups between threads. */
 #include "cluster/bus/rabbit_bus.h"
 

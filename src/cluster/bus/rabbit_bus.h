@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rabbit_bus.h - state that the two threads of bus_amqp share.
  *
  * A round is one incarnation of both connections: each side connects, reports that it is ready, and

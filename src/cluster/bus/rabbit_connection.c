@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rabbit_connection.c - frames in and out, a part at a time.
  *
  * librabbitmq waits for ever when the socket's buffer is full, and a broker with an alarm does not

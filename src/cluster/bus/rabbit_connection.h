@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rabbit_connection.h - one AMQP connection to RabbitMQ that never waits without a bound.
  *
  *     rabbit_connect -> rabbit_open_channel* -> (rabbit_wait -> rabbit_read* -> rabbit_write*)* ->

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rabbit_consumer.c - the thread that consumes and acknowledges.
  *
  * Two channels, because prefetch counts by channel and consumer: work in flight never blocks the

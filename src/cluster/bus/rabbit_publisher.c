@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rabbit_publisher.c - the thread that publishes: it writes parts of messages and reads confirms.
  *
  * It never computes and waits only in poll(), so that AMQP heartbeats go out. Progress is a

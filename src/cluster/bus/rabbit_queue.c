@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rabbit_queue.c - few queues, with fixed names.
  *
  * Neither auto-delete nor exclusive: a node that was down finds the messages sent meanwhile. An

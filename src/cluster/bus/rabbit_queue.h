@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rabbit_queue.h - the queues of a cluster: their names and arguments, and declaring them. */
 #ifndef CLUSTER_BUS_RABBIT_QUEUE_H
 #define CLUSTER_BUS_RABBIT_QUEUE_H

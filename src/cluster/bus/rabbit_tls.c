@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rabbit_tls.c - checks files before librabbitmq opens them, which only reports a failure. */
 #include "cluster/bus/rabbit_tls.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rabbit_tls.h - TLS for amqps: the broker's certificate, and perhaps the node's.
  *
  * The CA must have signed the broker's certificate, which must name the host of the URI.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_config.c - the nodes of a cluster file, and the rules between its keys.
  *
  * config_keys.c reads each key by itself; what remains here needs more than one line of the file.

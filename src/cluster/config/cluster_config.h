@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_config.h - the cluster file: its nodes, their addresses and limits.
  *
  *     [cluster]

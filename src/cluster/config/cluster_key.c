@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_key.c - hexadecimal, so that it can be copied as text; memory that held it is wiped. */
 #include "cluster/config/cluster_key.h"
 

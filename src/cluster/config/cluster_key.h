@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_key.h - the secret key that the nodes, monitors and operators of a cluster share.
  *
  * A file of 64 hexadecimal digits that only its user may read. It is never an argument, an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_nodes.c - the four lists of the cluster file, one after the other. */
 #include "cluster/config/cluster_nodes.h"
 

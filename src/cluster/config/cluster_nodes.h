@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_nodes.h - all nodes of a cluster file in one list: the private broker if there is one,
  * gateways, workers, monitors, in the order of the file. It is the same in all processes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* config_entries.c - first the file becomes a list of entries, then the environment replaces some.
  *
  * inih does the splitting. It gives no line numbers and passes over headings without keys, so lines

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* config_entries.h - a cluster file and the environment as one list of keys and values.
  *
  * Checked here: lines are KEY = VALUE within a known section, no key comes twice (except broker,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* config_keys.c - the table of keys, and how each kind of value is read. */
 #include "cluster/config/config_keys.h"
 

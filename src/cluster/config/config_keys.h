@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* config_keys.h - the one table of a cluster file's keys: section, kind, default, allowed values.
  *
  * The table drives reading, defaults, checks, messages and the list that `millrace config` prints

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* config_value.c - numbers with units, and addresses. */
 #include "cluster/config/config_value.h"
 

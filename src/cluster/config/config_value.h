@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* config_value.h - the kinds of values in a cluster file, read from text.
  *
  * Readers take the whole text or nothing: on failure they return false and leave *out alone.

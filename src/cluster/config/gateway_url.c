@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_url.c - an IPv6 address stands in brackets, RFC 3986 section 3.2.2. */
 #include "cluster/config/gateway_url.h"
 

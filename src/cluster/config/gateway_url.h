@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_url.h - the URL of a gateway of this cluster. */
 #ifndef CLUSTER_CONFIG_GATEWAY_URL_H
 #define CLUSTER_CONFIG_GATEWAY_URL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* address.c - the only sure check whether an address can be bound is to bind it. */
 #include "cluster/net/address.h"
 

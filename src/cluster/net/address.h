@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* address.h - whether this host can listen at an address, and whether only this host reaches it. */
 #ifndef CLUSTER_NET_ADDRESS_H
 #define CLUSTER_NET_ADDRESS_H

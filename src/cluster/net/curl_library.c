@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* curl_library.c - curl_global_init is not safe to call from two threads in every build of libcurl.
  */
 #include "cluster/net/curl_library.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* curl_library.h - sets up libcurl's global state once per process, at the first use.
  *
  * It is never cleaned up: threads may still use it when main returns.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* datagram_socket.c - a UDP socket, and an eventfd that wakes its receiver.
  *
  * A socket for all addresses is a dual-stack IPv6 socket where the system has IPv6. It shows IPv4

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* datagram_socket.h - UDP: sends to an address, receives with the sender's address.
  *
  * Threads: any may send and wake; one at a time receives. No call waits without a deadline. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* docker_call.c - libcurl speaks HTTP; the host of the URL is only the Host header. */
 #include "cluster/net/docker_call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* docker_call.h - one call of the Docker Engine API: HTTP over a Unix socket.
  *
  * Threads: any. Failure: STATUS_IO names the socket. An answer of any HTTP status is a result.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_client.c - libcurl's multi interface speaks HTTP; here are the limits and the list of calls.
  */
 #include "cluster/net/http_client.h"

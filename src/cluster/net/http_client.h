@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_client.h - many HTTP calls at once from one thread.
  *
  *     open -> (start | cancel | poll)* -> close

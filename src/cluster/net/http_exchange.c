@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_exchange.c - from the request line to the end of the reply, within the limits.
  *
  * Requests that are malformed, too large or come while there is no room are refused here; the

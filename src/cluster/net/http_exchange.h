@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_exchange.h - libmicrohttpd's callbacks for one request and its reply.
  *
  * Only for http_server.c, which registers them. All run in the server's thread.

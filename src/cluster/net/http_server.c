@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_server.c - libmicrohttpd speaks HTTP; here are its daemon, the thread, and the sweep.
  *
  * The library runs in external-polling mode, driven by one thread of ours. So everything about

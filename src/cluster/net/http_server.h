@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_server.h - HTTP/1.1 requests in, replies out, with or without TLS, and with a bound on
  * everything a client can use up.
  *

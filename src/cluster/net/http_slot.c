@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_slot.c - every move of a slot is one that the table allows. */
 #include "cluster/net/http_slot.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_slot.h - the state of an HTTP server and of each of its connections, called a slot.
  *
  * Only for the parts of http_server.h. A connection takes a slot and cycles through its states:

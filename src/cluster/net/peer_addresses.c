@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* peer_addresses.c - the owner and the thread share one object; the last user frees it. */
 #include "cluster/net/peer_addresses.h"
 

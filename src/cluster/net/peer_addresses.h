@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* peer_addresses.h - addresses of peers, resolved in the background.
  *
  *     peer_addresses_open -> peer_addresses_find* -> peer_addresses_close

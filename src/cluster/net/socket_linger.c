@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* socket_linger.c - keeps a duplicate descriptor, so that the owner may close its own. */
 #include "cluster/net/socket_linger.h"
 

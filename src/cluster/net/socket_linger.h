@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* socket_linger.h - connections that are closed while the peer still sends.
  *
  * Closing a socket with unread bytes resets the connection, and the peer may lose the end of the

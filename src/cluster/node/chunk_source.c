@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk_source.c - cuts chunks in order, records their offsets, and reads them again by these.
  *
  * The body of a chunk does not depend on the scan, so all scans of a table share the records, and

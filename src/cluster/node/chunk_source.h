@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk_source.h - the files of a job as chunks, which the client reads in any order, and again.
  *
  *     chunk_source_create -> chunk_source_read* -> chunk_source_destroy

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_journal.c - a sealed header, then records of one size.
  *
  *     u64 mark, u64 size of the header, u64 checksum of it, header

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_journal.h - the client journal: a client that was killed resumes its job from it.
  *
  *     client_journal_folder -> (client_journal_create | client_journal_open) ->

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_node.c - carries out the decisions of role/client: reads chunks, calls gateways, returns
  * rows.
  *

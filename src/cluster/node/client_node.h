@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_node.h - a client as a process: files and HTTP around cluster/role/client/client.h.
  *
  * Threads: everything happens on the caller's thread.

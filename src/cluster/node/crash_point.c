@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* crash_point.c - a short list that every hit searches while a point is armed.
  *
  * Chances come from splitmix64 (Steele, Lea and Flood 2014), whose state is a counter: an atomic

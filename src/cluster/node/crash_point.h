@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* crash_point.h - moments at which a process can be told to kill itself.
  *
  * Every promise about crashes is a promise about moments: after the input log and before the

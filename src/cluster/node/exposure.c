@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exposure.c - the resolver decides whether a name is on loopback, not its spelling. */
 #include "cluster/node/exposure.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exposure.h - token and TLS, which a gateway or broker needs to listen beyond loopback.
  *
  * Failure: STATUS_USAGE says what is missing and how to do without.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_node.c - carries out the decisions of role/gateway: HTTP on one side, the bus on the
  * other.
  *

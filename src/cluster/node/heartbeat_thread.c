@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heartbeat_thread.c - one thread that sends heartbeats, receives orders, and never blocks.
  *
  * role/monitor/heartbeat_sender.c decides; here are the socket, the clock and the thread. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heartbeat_thread.h - sends heartbeats to the monitors, from its own thread.
  *
  *     heartbeat_thread_open -> (heartbeat_thread_progress | heartbeat_thread_state | ...)* ->

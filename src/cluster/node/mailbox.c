@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mailbox.c - a ring under a lock. */
 #include "cluster/node/mailbox.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mailbox.h - a FIFO queue between threads, with many producers and consumers.
  *
  * It grows as needed: its producers have bounds of their own (prefetch, windows, connections). When

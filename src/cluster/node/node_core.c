@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* node_core.c - the bus and the mailbox, with crash points around sending and acknowledging. */
 #include "cluster/node/node_core.h"
 

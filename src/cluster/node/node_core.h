@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* node_core.h - the common part of gateways and workers as processes: a folder, a log, a bus, and
  * one mailbox for all events.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* node_log.c - each line is one write to a file opened with O_APPEND, so that lines never mix. */
 #include "cluster/node/node_log.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* node_log.h - the log of a node: one line per event, key=value (logfmt).
  *
  *     2026-11-15T07:31:04.120Z level=info node=w1 event=job-stored job=j1

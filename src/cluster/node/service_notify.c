@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* service_notify.c - see sd_notify(3), "Notes": the protocol is a few bytes and stable, and needs
  * no library.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* service_notify.h - reports the state of this process to its service manager: the protocol of
  * systemd's Type=notify, one datagram to the socket that NOTIFY_SOCKET names.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* supervisor_link.c - the check takes a shared lock for a moment, so an `up` that starts just then
  * finds the lock taken: folder_lock_open waits for that.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* supervisor_link.h - a node exits with its supervisor.
  *
  * A node that `up` or a monitor of its cluster started runs in its own session. So that none

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_node.c - carries out the decisions of role/worker.
  *
  * An intent record names the item while it is applied or mapped: if the item crashes the process,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_node.h - a worker as a process: threads, files and the broker around
  * cluster/role/worker/worker.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_history.c - insertion into a sorted array, from its end: most events are the latest. */
 #include "cluster/role/cluster_history.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_history.h - the last events of a cluster, in order, as monitors and gateways keep them.
  *
  * A sorted array that forgets its first: a few events a minute need no more. It is sorted because

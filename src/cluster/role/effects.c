@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* effects.c - a list that grows by doubling and keeps its memory from step to step. */
 #include "cluster/role/event.h"
 

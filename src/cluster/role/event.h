@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* event.h - events that a role is given, and effects that it returns.
  *
  * A role is a function: step(state, event) -> effects. It reads no clock, opens nothing, starts

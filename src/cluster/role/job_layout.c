@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* job_layout.c - planning from a manifest, and which worker owns which shard.
  *
  * Shards are dealt out to the workers that fold, beginning with another one for every fold, so that

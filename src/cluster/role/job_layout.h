@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* job_layout.h - a job as every node sees it: manifest, plan, and the owner of each shard.
  *
  * Made from the bytes of a manifest, by planning its SQL; read-only afterwards. Two nodes with

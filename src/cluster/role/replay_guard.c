@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replay_guard.c - a datagram is current if it follows the last one taken while the nonce is in
  * use, or brings a nonce that was made a moment ago.
  *

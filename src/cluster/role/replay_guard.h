@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replay_guard.h - rejects datagrams that are replayed or stale.
  *
  * The MAC of a datagram proves its sender, not its time. So each receiver gives each sender a nonce

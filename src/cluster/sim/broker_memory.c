@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* broker_memory.c - queues as lists ordered by place; every choice is the caller's.
  *
  * A message is in one list at a time: ready in its queue, or open with the connection it was given

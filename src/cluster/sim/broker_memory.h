@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* broker_memory.h - a model of RabbitMQ in memory: the part of AMQP 0-9-1 that the bus uses.
  *
  * Single-threaded and without a clock, for the simulator. The suite that checks every bus runs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_bus.c - timers between a node's delivery tracking and the broker.
  *
  * Each direction has one timer at a time: it carries a few messages and sets itself again while

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_bus.h - a node's connection to the simulated broker, and what the network does to it.
  *
  *     sim_bus_open -> (sim_bus_send | sim_bus_acknowledge | ...)* -> sim_bus_kill or sim_bus_close

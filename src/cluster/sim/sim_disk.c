@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_disk.c - a few logs in memory, searched from the beginning: there are never many. */
 #include "cluster/sim/sim_disk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_disk.h - a worker's disk: input logs of jobs, and intent records of items in flight.
  *
  * It outlives its process. A crash may tear the end of a log (writes that had not reached the

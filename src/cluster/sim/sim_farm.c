@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_farm.c - a pipe from each process: one record when a run begins and one when it is over, so
  * that the farm knows which seed a process has died of.
  */

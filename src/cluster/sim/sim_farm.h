@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_farm.h - many seeds, spread over several processes.
  *
  * Runs are independent, so each process takes every n-th seed. A process that dies in a run (an

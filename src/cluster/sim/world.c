@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* world.c - a binary heap of timers (Knuth, The Art of Computer Programming 3, 5.2.3), ordered by
  * time, then by serial number: a heap alone is not stable, and runs must be reproducible. */
 #include "cluster/sim/world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* world.h - simulated time and chance: every event of a run, in an order that a seed determines.
  *
  *     world_init -> world_after* -> world_run -> world_report -> world_done

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folder_lock.c - flock, which the kernel releases however the process ends.
  *
  * The contents of the locked file are trusted only if they name a live process with the same start

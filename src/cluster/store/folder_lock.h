@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folder_lock.h - a folder belongs to one process at a time.
  *
  * DIR/lock is locked while the process lives, and identifies it beyond its pid, which the kernel

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input_log.c - records are checked one by one as they are read, and the first damaged one ends its
  * log: behind it, only a guess could tell where the next record starts.
  *

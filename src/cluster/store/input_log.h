@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input_log.h - the input logs of a node's jobs: DIR/jobs/ID/log, one append-only file per job.
  *
  *     input_log_open -> input_log_replay -> (input_log_append | input_log_remove)* ->

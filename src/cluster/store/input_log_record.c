@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input_log_record.c - every byte of a record is checked, padding included, so that a payload has
  * exactly one valid encoding.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input_log_record.h - the layout of one record of an input log, and its validation.
  *
  *     u32 mark, u32 size of the payload, u64 checksum, payload, zeros up to a multiple of 8

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* intent_record.c - an array of slots in a mapped file.
  *
  * A slot is two words: the item, and the number of starts that found it with a checksum of both.

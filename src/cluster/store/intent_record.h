@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* intent_record.h - the items that a node has in flight, which survive a crash of the process.
  *
  *     intent_record_open -> (intent_record_hold -> intent_record_release)* -> intent_record_close

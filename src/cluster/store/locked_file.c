@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* locked_file.c - the first bytes are written under another name, which link(2) then makes the
  * file's: of two processes that create the same file, one gets EEXIST.
  */

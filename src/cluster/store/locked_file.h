@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* locked_file.h - a private file that one process at a time writes.
  *
  * It is locked (flock) while it is open, until the process ends, and appears under its name with

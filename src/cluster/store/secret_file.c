@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* secret_file.c - owner and mode are checked on the open descriptor, so that the file checked is
  * the file read.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* secret_file.h - small files that only their owner may read: keys, tokens; and certificates.
  *
  * Memory: contents live in the given arena, followed by a zero; those of secret_file_read_own go

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* backoff.h - how long to wait before a process that has ended is restarted.
  *
  * Exponential: 0.2 s, doubling to 5 s with each short incarnation; one of ten seconds resets it. No

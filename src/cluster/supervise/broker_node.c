@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* broker_node.c - the supervisor of a private RabbitMQ, as a node that sends heartbeats.
  *
  * RabbitMQ dies with the thread that started it, so all happens on the caller's thread, and killing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* broker_process.c - RabbitMQ's own start script, with an environment that keeps it in one folder.
  *
  * RUNNING_UNDER_SYSTEMD makes the script exec the Erlang VM instead of supervising it, so that our

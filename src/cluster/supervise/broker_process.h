@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* broker_process.h - a private RabbitMQ under a folder, on loopback or for other hosts too.
  *
  *     broker_process_start -> (kill -> restart)* -> stop

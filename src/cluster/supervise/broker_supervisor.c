@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* broker_supervisor.c - one thread, one broker; the owner reads a copy of its state. */
 #include "cluster/supervise/broker_supervisor.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* broker_supervisor.h - starts and restarts a private broker.
  *
  *     broker_supervisor_open -> broker_supervisor_state* -> broker_supervisor_close

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_clean.c - checks all locks before it removes anything. It holds the lock of data_dir
  * meanwhile, so that no `up` starts; a single node that is started in between loses no more than in
  * a crash.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_clean.h - removes the files and queues of a stopped cluster: jobs of nodes, the folder of
  * the private broker, queues on a shared broker. Logs stay.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver.c - dispatches to the kind of driver, and keeps the list of children. */
 #include "cluster/supervise/driver.h"
 

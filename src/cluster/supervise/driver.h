@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver.h - starts, kills and pauses nodes, for monitors, `chaos` and `up`.
  *
  *     driver_open -> (driver_do | driver_restart | driver_sweep)* -> driver_close

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver_command.c - command lines of the cluster file, run by the shell.
  *
  * Only the names of a node and of its host are inserted, without quotes: names are letters, digits,

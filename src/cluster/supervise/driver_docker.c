@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver_docker.c - nodes as containers that exist already, for example by `millrace compose`: they
  * are only started, killed and paused here. Docker Engine API 1.24 and later.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver_parts.h - state that the kinds of driver share; for driver*.c only.
  *
  * Each kind is one function that applies one action to one node.

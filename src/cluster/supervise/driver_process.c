@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver_process.c - nodes as processes of this host.
  *
  * A started node must take the lock of its folder: the lock proves which process is the node, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* later_environment.c - see cluster/node/crash_point.h for the words. */
 #include "cluster/supervise/later_environment.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* later_environment.h - the environment of a node that is restarted.
  *
  * It is ours, except MILLRACE_CRASH: a crash point with a count or a seed would be reached again by

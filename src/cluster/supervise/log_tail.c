@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* log_tail.c - reads only the last bytes of the file. */
 #include "cluster/supervise/log_tail.h"
 

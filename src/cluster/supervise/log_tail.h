@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* log_tail.h - the end of a node's log, for messages about a node that ended at its start. */
 #ifndef CLUSTER_SUPERVISE_LOG_TAIL_H
 #define CLUSTER_SUPERVISE_LOG_TAIL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_node.c - three kinds of thread meet at one mailbox: the receiver, which checks seals; one
  * thread for each call of the driver; and the owner, which steps the role.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_node.h - carries out the decisions of role/monitor: UDP on one side, drivers on the
  * other.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* operator.c - asks all monitors periodically until one has answered completely, or the deadline.
  *
  * The operator's name contains a random number and belongs to this process alone, so a datagram

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* operator.h - asks the monitors of a cluster on behalf of a command; needs the cluster's key.
  *
  *     operator_open -> (operator_view | operator_ask)* -> operator_close

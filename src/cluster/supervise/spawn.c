@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spawn.c - fork and exec.
  *
  * Not posix_spawn, which has no PR_SET_PDEATHSIG. Between fork and exec only async-signal-safe

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spawn.h - child processes: started, polled, signalled, stopped.
  *
  *     spawn_start -> (spawn_poll | spawn_signal)* -> spawn_stop, or spawn_poll until it has ended

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* up.c - a loop that polls every child a few times a second. Their standard error comes through
  * pipes: lines are passed on, and a line reports that a node is ready.
  */

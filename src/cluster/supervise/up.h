@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* up.h - a whole cluster on this host: starts its processes, and restarts those that end.
  *
  * It starts the private broker first, if the file asks for one; then gateways and workers, each as

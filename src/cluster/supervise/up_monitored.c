@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* up_monitored.c - starts, waits, stops. A node runs if a process holds the lock of its folder. */
 #include "cluster/supervise/up_monitored.h"
 

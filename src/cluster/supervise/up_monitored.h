@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* up_monitored.h - `up` for a cluster with monitors; for up.c only.
  *
  * Monitors restart nodes, so `up` starts each node only once. To stop them it finds their processes

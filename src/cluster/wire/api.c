@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api.c - one table of routes, walked in both directions.
  *
  * A path is split at its slashes before anything is decoded, so that an encoded slash is part of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api.h - the HTTP interface between clients and gateways.
  *
  * A request is a struct here: api_request_parse makes one of method, path, query and headers, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_json.c - the schemas of the bodies that clients and gateways exchange.
  *
  * A gateway refuses keys that it does not know: a misspelt option must not be ignored. A client

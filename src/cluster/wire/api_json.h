@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_json.h - the small bodies of the API, for api.c alone; api.h has the large ones. */
 #ifndef CLUSTER_WIRE_API_JSON_H
 #define CLUSTER_WIRE_API_JSON_H

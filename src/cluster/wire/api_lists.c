@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_lists.c - the schemas of the lists for people: jobs, nodes, and the timeline of a job.
  *
  * A gateway leaves out values that it does not know, and a reader skips keys that it does not know,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bus_event.h - what the broker's side tells a node; roles take it in this form too.
  *
  * A broker's client (cluster/bus), the simulated one (cluster/sim) and the roles share no room but

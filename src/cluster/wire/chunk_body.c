@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk_body.c - the layout of a chunk's body: version, mark, the fields of the struct in their
  * order, as codec.h writes them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* datagram.c - a head, the fields of its kind, and a MAC over all of it.
  *
  * The MAC is keyed BLAKE2b (RFC 7693) with the cluster's key, cut to 16 bytes, as libsodium's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* datagram.h - the datagrams between nodes, monitors and operators, over UDP.
  *
  *     node -> monitor                  HEARTBEAT     state and progress of the node

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_schema.c - jansson parses (RFC 8259), a walk along the schema checks and copies.
  *
  * Writing needs no tree and therefore no jansson. A tree can be a hundred times as large as its

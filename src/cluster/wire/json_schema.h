@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_schema.h - structs as JSON objects, by description.
  *
  * A schema lists the members of a struct once, and both directions follow the list, so that reading

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* manifest.c - the layout of a manifest: the fields of the struct in their order, as codec.h writes
  * them, behind a version and a mark, with a checksum at the end.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* manifest.h - every input of a job's answer but the records: SQL, settings, files, workers.
  *
  * A worker that has the manifest can do any part of the job: it plans the SQL itself, since a plan

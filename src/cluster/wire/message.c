@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* message.c - the layout of messages.
  *
  *     body, zeros up to a multiple of 8,

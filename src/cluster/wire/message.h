@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* message.h - the messages that go through the broker, and into the input log.
  *
  *     gateway -> worker    MANIFEST SYNC END FETCH REMOVE LIST

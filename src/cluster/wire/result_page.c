@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* result_page.c - consecutive batches of a result as one run of bytes with a checksum.
  *
  *     u8 version, u64 total, u64 number of the first batch (0: there is none),

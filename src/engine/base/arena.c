@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arena.c - a chain of blocks that double in size.
  *
  * Region-based allocation (Hanson, "Fast Allocation and Deallocation of Memory Based on Object

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arena.h - memory that lives and dies together.
  *
  *     arena_init -> arena_alloc* -> (arena_reset -> arena_alloc*)* -> arena_done

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* array.c - a heap block is resized in place where the allocator can; an arena cannot, so that an
  * array there leaves its old copy behind: at most as much again as the last one. */
 #include "engine/base/array.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* array.h - an array that grows as items are added to it.
  *
  *     ARRAY_OF(struct token) tokens;                      zeroed is valid and empty

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* assert.c - a broken invariant ends the process: to continue would give a wrong answer. */
 #include "engine/base/assert.h"
 

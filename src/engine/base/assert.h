@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* assert.h - ASSERT stays on in every build and speaks of programmers' mistakes only.
  *
  * Input, files and networks are never asserted about: they get an error.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* buf.c - appending doubles the capacity; reading checks what is left before every step. */
 #include "engine/base/buf.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* buf.h - bytes that grow, and a reader that never runs past the end.
  *
  * Both are sticky: append or read freely and check `failed` once. A zeroed buf is valid and empty.

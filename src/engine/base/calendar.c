@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* calendar.c - dates read eight bytes at a time.
  *
  * YYYY-MM-DD and HH:MM:SS have fixed places, so that one exclusive-or with the pattern leaves

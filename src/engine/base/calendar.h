@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* calendar.h - DATE and TIMESTAMP as integers that are packed calendar fields.
  *
  *     DATE      = year << 9 | month << 5 | day

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* error.c - texts have a fixed size, so that reporting a failure never needs memory. */
 #include "engine/base/error.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* error.h - the one idiom for failure.
  *
  * A fallible function returns `status`, is MUST_USE, and takes `struct error *err` last. The text

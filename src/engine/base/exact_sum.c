@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exact_sum.c - a fixed-point number wide enough for every double.
  *
  * This is Kulisch's long accumulator (Kulisch and Miranker, "The Arithmetic of the Digital

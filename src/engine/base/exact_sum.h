@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exact_sum.h - sums of doubles without any rounding until the end.
  *
  * The sum of the same values is the same in any order and however it was cut into partial sums, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fault_injection.h - what a build for tests and teaching can be told to do wrong.
  *
  * FAULT_INJECTION is 1 in what ./dev builds and 0 in what is installed; the build sets it. Where it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hash.c - the one place that includes xxHash. */
 #include "engine/base/hash.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hash.h - the hash and the checksum of everything: XXH3 (Collet, xxHash), with fixed seeds.
  *
  * Values are part of the exactly-once protocol (which shard a key goes to, what a batch's checksum

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - malloc behind a budget, and behind a switch that lets a test make it fail. */
 #include "engine/base/memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.h - the only door to the allocator, and the budget that bounds a job.
  *
  * Everything above base/ allocates through arenas (arena.h) and buffers (buf.h), which charge the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* number.c - numbers from text, text from numbers, and quotients rounded once.
  *
  * Doubles are read by the cheapest way that is exact: both operands exact in doubles (Clinger, "How

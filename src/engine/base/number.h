@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* number.h - reading and printing numbers, exactly.
  *
  * Readers take the whole text or nothing: no white space, no locale, no silent loss. On failure

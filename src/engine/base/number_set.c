@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* number_set.c - a growing bitmap that remembers how far it is full. */
 #include "engine/base/number_set.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* number_set.h - which of the numbers 0, 1, 2... are in: dense sets, one bit each.
  *
  * Memory: owned, charged to the budget; as much as the highest number asks for, so that a caller

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* packed_text.h - a text in two words: a short one is there itself, of a long one where it is.
  *
  * The layout is that of the strings of Umbra (Neumann and Freitag, "Umbra: A Disk-Based System with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* radix_sort.c - least significant byte first; bytes in which all keys agree cost nothing.
  *
  * The classic least-significant-digit radix sort (Knuth, The Art of Computer Programming 3, 5.2.5),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* radix_sort.h - orders numbered things by 64-bit keys, stably, in linear time. */
 #ifndef ENGINE_BASE_RADIX_SORT_H
 #define ENGINE_BASE_RADIX_SORT_H

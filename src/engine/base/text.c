@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.c - comparisons of names, and the guess behind "did you mean".
  *
  * The guess is the edit distance (Levenshtein 1966, by the table of Wagner and Fischer 1974) over

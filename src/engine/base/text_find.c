@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text_find.c - a text in a text, sixteen places at a time.
  *
  * Texts in columns are short: a search with a prepared table (Boyer-Moore and its like) would spend

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batch_builder.c - one growing buffer per column.
  *
  * Texts are kept as end offsets into one run of bytes: appending never moves what was appended, and

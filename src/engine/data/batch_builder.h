@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batch_builder.h - rows gathered from many batches into one that owns its values.
  *
  *     builder_init -> (builder_append* -> builder_batch -> builder_reset)* -> builder_done

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batch_codec.c - the layout of a batch.
  *
  *     u32 magic, u32 column count, u64 row count, then each column:

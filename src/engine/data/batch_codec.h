@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batch_codec.h - a batch as bytes: what a map sends and a fold applies. A map is a stateless
  * pipeline over one batch; a fold is a pipeline breaker with mergeable state.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* codec.c - every step checks first what is left, and reads nothing more after a failure. */
 #include "engine/data/codec.h"
 

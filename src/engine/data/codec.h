@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* codec.h - how fields are written and read: what messages, manifests and chunks share.
  *
  *     number         little-endian, 4 or 8 bytes

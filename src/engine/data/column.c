@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* column.c - order, hash and gathering of values, whatever their type.
  *
  * These are the row-at-a-time forms, for grouping, sorting and joining; expressions have loops of

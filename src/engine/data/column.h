@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* column.h - values of one type, one per row; and batches: columns of equal length.
  *
  * A column is a view: its maker says which arena the arrays live in. Values are processed a batch

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_field.c - quoted fields and headers.
  *
  * Both follow the grammar from quote to quote with memchr: fields are long where it matters. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_field.h - the values of an indexed chunk, and the names in a header.
  *
  * A value is a slice of the chunk wherever the bytes are already those of the value; only a quoted

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_guess.c - the bytes begin within quotes or they do not: whichever makes more of what follows
  * records of the right length, with quotes only where people put them. */
 #include "engine/data/csv_guess.h"

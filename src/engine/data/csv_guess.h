@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_guess.h - where a record seems to begin, when what came before is not known.
  *
  * A guess only: it is for a reader that learns the truth later and can start anew (speculative

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_kernel.c - which set of vector functions to run.
  *
  * NEON is part of every arm64; AVX2 is asked for. Asking takes long enough to remember the answer,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_kernel.h - the vector code under csv_scan and csv_split, one set of functions per CPU.
  *
  * The best set that this machine can run is chosen at first use. All sets give the same results;

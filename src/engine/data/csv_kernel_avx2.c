@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_kernel_avx2.c - the CSV kernels for x86-64 with AVX2.
  *
  * The functions carry their instruction sets as an attribute, so that the rest of the program runs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_kernel_body.h - what all kernels have in common; each includes it once, after defining
  *
  *     KERNEL_TARGET                                   the attribute of all functions

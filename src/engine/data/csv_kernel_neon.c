@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_kernel_neon.c - the CSV kernels for arm64.
  *
  * NEON has no instruction that gathers one bit per byte: each byte keeps the bit of its place in a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_kernel_scalar.c - the CSV kernels in portable C: eight bytes at a time in a 64-bit word. */
 #include "engine/data/csv_kernel.h"
 

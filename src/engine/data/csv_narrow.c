@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_narrow.c - copies spans of fields, and puts what is between rows behind commas. */
 #include "engine/data/csv_narrow.h"
 

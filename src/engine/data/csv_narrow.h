@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_narrow.h - the same records with fewer columns.
  *
  *     csv_narrow_init -> csv_narrow_append*

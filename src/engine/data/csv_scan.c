@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_scan.c - builds the index of a chunk, and repairs it when records differ in length.
  *
  * The kernel writes all separators one after the other, commas and line ends alike, without looking

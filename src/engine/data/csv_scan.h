@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_scan.h - where the fields of a chunk of CSV are.
  *
  *     struct csv_index index = {.budget = budget};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_split.c - states over long runs of bytes.
  *
  * Up to the first quote, only the last byte matters, and finding a quote is what memchr is best at.

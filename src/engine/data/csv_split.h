@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_split.h - cutting CSV anywhere: what the bytes so far say about the next one.
  *
  * The grammar, which all csv_* modules share, is RFC 4180 with rules for what that leaves open (LF

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* key_hash.c - a loop per column, so that the type is looked at once. */
 #include "engine/data/key_hash.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* key_hash.h - one hash per row over some columns: what groups, joins and shards are found by.
  *
  * Part of the protocol: the shard of a key must be the same on every machine.

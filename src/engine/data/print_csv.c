@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_csv.c - a value is printed first and quoted in place when it turns out to need it. */
 #include "engine/data/print_csv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_csv.h - batches as CSV (RFC 4180, lines end with LF).
  *
  * A field is quoted only when it holds a comma, a quote, CR or LF. NULL is an empty field, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_json.c - numbers are taken from print_value, so that no format can differ from another. */
 #include "engine/data/print_json.h"
 

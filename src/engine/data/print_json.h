@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_json.h - batches as JSON.
  *
  * INT, DECIMAL and DOUBLE are numbers in the text CSV gives them (nan and inf, which JSON lacks,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_table.c - cells are made visible and cut to a generous width as they come; only at the end,
  * when all natural widths are known, the columns that can be cut share what room the line has.
  */

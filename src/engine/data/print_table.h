@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_table.h - an answer as a table for people, drawn with lines.
  *
  *     print_table_init -> print_table_add* -> print_table_finish -> print_table_done

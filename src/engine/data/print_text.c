@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_text.c - decoding follows table 3-7 of the Unicode Standard: the range of the second byte
  * depends on the first, all later ones are 80..BF. So overlong forms and surrogates end after their
  * first byte, as they do in Python.

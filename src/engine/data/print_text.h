@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_text.h - UTF-8 that may not be UTF-8, on its way to a reader.
  *
  * Text is bytes. Where a format demands characters, each maximal part that is no character becomes

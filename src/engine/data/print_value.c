@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_value.c - one switch over types; numbers are printed into the buffer's own room. */
 #include "engine/data/print_value.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_value.h - one value as plain text: the form all formats agree on.
  *
  * INT plain, DECIMAL with exactly its scale, DOUBLE the shortest that reads back, BOOL true/false,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pyliteral.c - one pass over the text with a small stack of open brackets.
  *
  * Most bytes of such a text are inside strings, and most strings are neither wanted nor escaped; so

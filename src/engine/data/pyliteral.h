@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pyliteral.h - the strings under one key in a list of dictionaries written as Python literals.
  *
  * A text parses if it is a list display, white space around it allowed, of

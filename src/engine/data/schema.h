@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* schema.h - names and types of a batch's columns. */
 #ifndef ENGINE_DATA_SCHEMA_H
 #define ENGINE_DATA_SCHEMA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* type.c - names and sizes of types. */
 #include "engine/data/type.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* type.h - the types a value can have.
  *
  * In memory a BOOL is a byte, TEXT a struct text, a list a struct list (column.h), everything else

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* common_filter.c - a tree of conditions; a node's rows are those of its parent that meet its own.
  *
  * At a node all pipelines see the same rows. The condition that one of them would evaluate next, it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* common_filter.h - conditions that several pipelines of a scan begin with, evaluated once.
  *
  *     common_filter_create -> common_filter_run* -> common_filter_destroy

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* early_filter.c - when it is allowed, and when it pays.
  *
  * Both sides of the comparison are costs per row as expr_cost gives them: what a row that is left

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* early_filter.h - rows that a join will leave out are left out before expensive conditions.
  *
  * Where a pipeline filters, projects and then joins, most rows may have no partner. The filter of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op.h - a pipeline from the inside: the contract between pipeline.c and its operators.
  *
  * Each kind of operator is one file, op_KIND.c, behind one struct op_class. A new kind takes an

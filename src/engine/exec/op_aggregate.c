@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_aggregate.c - rows become partial states, within one numbered batch, so that little crosses
  * the exchange; the fold behind it merges them (fold_aggregate.c).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_filter.c - rows where all conditions hold.
  *
  * Only the selection (a selection vector, as in MonetDB/X100) becomes shorter; values stay in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_probe.c - the probing half of a hash join: each row looks up its partners in the hash table of
  * a finished fold (join_table.h).
  *

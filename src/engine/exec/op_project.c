@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_project.c - new columns computed from those of the batch; rows keep their places. */
 #include "engine/exec/op.h"
 

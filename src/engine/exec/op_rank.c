@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_rank.c - of one numbered batch, only the best rows of each partition cross the exchange; the
  * best of all are among them, and the fold behind it finds these (fold_rank.c).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_unnest.c - a row per element of a list; rows with an empty list or NULL give none.
  *
  * An element is named by its place in the list column's child, so UNNEST is a join of rows with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline.c - operators push to the next one; rows stay in place until a join or UNNEST makes new
  * ones.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline.h - a map stage at work: batches in, encoded batches out.
  *
  *     pipeline_run_create -> (pipeline_run_push* -> pipeline_run_flush)* -> pipeline_run_destroy

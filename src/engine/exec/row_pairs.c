@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* row_pairs.c - column by column. */
 #include "engine/exec/row_pairs.h"
 

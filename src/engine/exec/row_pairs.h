@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* row_pairs.h - an operator's new rows: each is a row of its batch beside a row of another one.
  *
  * Joins and UNNEST make any number of rows from one. At most PIPELINE_ROWS are gathered before they

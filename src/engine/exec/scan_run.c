@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scan_run.c - a chunk is parsed once, and every pipeline runs over the same parsed batches, less
  * the rows that conditions they have in common leave out. */
 #include "engine/exec/scan_run.h"

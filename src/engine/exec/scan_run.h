@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scan_run.h - one scan at work: chunks in, and every pipeline that starts there fed with them.
  *
  *     scan_run_create -> (scan_run_chunk -> flush each pipeline)* -> scan_run_destroy

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* clock.c - the system's clocks as seconds.
  *
  * The steady one (CLOCK_BOOTTIME) advances while a machine is suspended: a lease that expired

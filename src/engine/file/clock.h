@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* clock.h - what time it is: no result depends on it. */
 #ifndef ENGINE_FILE_CLOCK_H
 #define ENGINE_FILE_CLOCK_H

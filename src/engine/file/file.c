@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file.c - POSIX calls with their results checked.
  *
  * Our own glob rather than the system's: its order depends on the locale, and in it a folder's name

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file.h - files and folders, with errors that name the path.
  *
  * Only regular files are opened. A file that was opened keeps the size it had then: what is added

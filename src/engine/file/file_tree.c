@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file_tree.c - nftw walks a tree of any depth with a bounded number of descriptors. */
 #include "engine/file/file_tree.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file_tree.h - removing a folder with all that is in it. */
 #ifndef ENGINE_FILE_FILE_TREE_H
 #define ENGINE_FILE_FILE_TREE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* output_file.c - write aside, fsync, rename.
  *
  * rename is atomic (POSIX.1-2017, rename()), but a file system may bring the new name to the disk

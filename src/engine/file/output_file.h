@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* output_file.h - a file that appears under its name only when it is whole.
  *
  *     output_file_create -> output_file_write* -> output_file_seal -> output_file_publish

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process_memory.c - /proc/self/statm: pages in all, pages resident, and more. */
 #include "engine/file/process_memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process_memory.h - how much memory this process has. */
 #ifndef ENGINE_FILE_PROCESS_MEMORY_H
 #define ENGINE_FILE_PROCESS_MEMORY_H

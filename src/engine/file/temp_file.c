@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* temp_file.c - O_TMPFILE where the file system has it, else a name that is removed at once. */
 #include "engine/file/temp_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* temp_file.h - a file without a name, for what memory cannot hold.
  *
  * It belongs to this process alone and is gone with it, also after a kill: there is never anything

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* audit.c - whether all that was sent was applied, and what a job tells about itself.
  *
  * Each exchange is counted at both ends by code that knows nothing of the other end, so a batch

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* audit.h - the report that comes with every answer: what was read, dropped, sent and applied.
  *
  * Tables: what was read, and what was dropped, by column and reason, with the first place. Stages:

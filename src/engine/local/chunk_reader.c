@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk_reader.c - a block that slides over the file, and the chain of where chunks begin.
  *
  * A piece is read with some bytes more, since its last record nearly always ends there; they are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk_reader.h - reads chunks of a table's files, piece by piece.
  *
  *     chunk_reader_create -> (begin -> next* -> end)* -> chunk_reader_destroy

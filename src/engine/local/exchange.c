@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exchange.c - delivery, and the two independent counts.
  *
  * The producer's end hashes the bytes it made. The applied end hashes the bytes that arrived, just

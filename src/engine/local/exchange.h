@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exchange.h - the exchange between pipelines and fold shards (Graefe, "Encapsulation of
  * Parallelism in the Volcano Query Processing System", SIGMOD 1990), with a count at both ends.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* job.c - reads an analysis, plans it, opens its files and runs it.
  *
  * An analysis is a folder: tables.sql, and a file NAME.sql per query. Queries come in the order of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* job.h - one run of an analysis in this process.
  *
  *     job_open -> (job_plan, job_query...)* -> job_run -> job_audit -> job_close

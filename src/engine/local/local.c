@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* local.c - a run from its creation to its end: phases, threads, failures and audit.
  *
  * The first failure stops all; its text is the job's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* local.h - carries a plan out in this process, on several threads.
  *
  *     local_run_create -> local_run_execute -> local_run_result* -> local_run_destroy

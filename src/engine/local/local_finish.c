@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* local_finish.c - the folds of a phase, when its scans are read: fed by other folds, and finished.
  *
  * In waves: the folds of a wave do not need each other, so that what has one shard does not keep

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* local_run.h - the state of a run; local.c, local_scan.c and local_finish.c are one module that
  * shares it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* local_scan.c - the threads of a phase, from chunks of files to batches for the folds.
  *
  * Threads take chunk numbers from one counter, so that chunks begin in order and no thread waits

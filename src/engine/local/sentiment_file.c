@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment_file.c - reads the whole file; engine/exec/expr/sentiment_model.h says what it must
  * hold. */
 #include "engine/local/sentiment_file.h"

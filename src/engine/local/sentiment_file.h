@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment_file.h - a model of sentiment() from a file that the user names. */
 #ifndef ENGINE_LOCAL_SENTIMENT_FILE_H
 #define ENGINE_LOCAL_SENTIMENT_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spill_folder.c - the store of exec/fold over temporary files of engine/file. */
 #include "engine/local/spill_folder.h"
 

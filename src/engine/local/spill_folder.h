@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spill_folder.h - the store of folds that outgrow memory: temporary files in a folder.
  *
  * Threads: any, as spill.h says.

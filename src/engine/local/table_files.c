@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table_files.c - finds files, reads their headers, and tells lines of them for messages. */
 #include "engine/local/table_files.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table_files.h - the files of one table, and what is a chunk of them.
  *
  *     table_files_open -> chunk_reader.h (by any number of threads) -> table_files_close

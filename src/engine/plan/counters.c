@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* counters.c - addition, and an encoding of the counts that are not zero.
  *
  * Encoded counters are a list of entries: a tag, an index, and the entry's counts; entries come in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* counters.h - what is counted while a job runs, in one process or in many.
  *
  * Each part of a job counts its own work: records read and dropped, rows in and out of stages, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* expr.c - making, comparing and printing expressions.
  *
  * Recursion follows the depth of the expression, which the parser and the plan decoder bound.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* expr.h - typed expressions: what is computed from a row.
  *
  * Built by the binder, read-only afterwards and shared by all threads. Every call's arguments have

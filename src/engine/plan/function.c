@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function.c - the table of functions, operators and aggregates.
  *
  * Functions stand in the order of their names' first mention; signatures of one name follow each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function.h - the functions and operators of the language: names, signatures, types.
  *
  * Kernels live in exec/ and are chosen by the id; the binder asks function_find by name. What an

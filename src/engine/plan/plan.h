@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan.h - what is to be computed: scans, pipelines (map stages) and folds, for all queries of a
  * job.
  *

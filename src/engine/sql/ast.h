@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ast.h - SQL as it was written: what the parser hands to the binder.
  *
  * Nothing here is resolved or typed. Every node knows where it stands in the text, so that an error

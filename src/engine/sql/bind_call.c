@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bind_call.c - calls: aggregates, and functions by their signatures.
  *
  * A function's signature is a string of letters (engine/plan/function.h); the first one that takes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bind_expr.c - names, literals, operators: one function per kind of expression.
  *
  * Types meet by type_common; a text literal or parameter takes the type of what it meets, so that

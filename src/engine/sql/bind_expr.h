@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bind_expr.h - expressions: names to column numbers, operators and calls to typed nodes. */
 #ifndef ENGINE_SQL_BIND_EXPR_H
 #define ENGINE_SQL_BIND_EXPR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bind_from.c - FROM, joins, and where conditions go.
  *
  * Filters are pushed down: conditions of WHERE and ON go as deep as their columns allow, so that a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bind_from.h - FROM: tables, joins, lists and sub-queries as relations, and conditions over them.
  *
  * Used by bind_select.c and binder.c alone, also for the clauses above FROM.

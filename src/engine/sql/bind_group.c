@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bind_group.c - what grouping is made of.
  *
  * Without DISTINCT it is one aggregation. With count(DISTINCT x) it is two, for which nothing below

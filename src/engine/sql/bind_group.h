@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bind_group.h - GROUP BY and aggregates, DISTINCT ones too, as relations; used by bind_select.c
  * alone.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bind_select.c - SELECT and its clauses.
  *
  * A SELECT becomes a chain, innermost first:

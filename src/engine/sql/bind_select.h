@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bind_select.h - one SELECT as a chain of relations; used by binder.c alone. */
 #ifndef ENGINE_SQL_BIND_SELECT_H
 #define ENGINE_SQL_BIND_SELECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* binder.c - queries: WITH, UNION ALL, and what a query shows to those around it.
  *
  * A query may carry hidden columns that only its order needs. A query that reads it as a table, a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* binder.h - gives names a meaning and expressions a type.
  *
  *     (catalog_add_tables, parameters_add)* -> (bind_query)* -> plan_build (planner.h)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* catalog.c - tables and parameters as tables.sql and the queries declare them. */
 #include "engine/sql/binder.h"
 

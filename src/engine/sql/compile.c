@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compile.c - parse, bind, plan: what happens to a query before any data is read. */
 #include "engine/sql/compile.h"
 

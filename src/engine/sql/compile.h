@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compile.h - an analysis' SQL to one plan, in one call.
  *
  * The plan is a function of the input: the same texts, settings and sizes give the same plan on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* constant.c - the few conversions a constant needs before anything runs.
  *
  * The rules of CAST live in exec/ for whole columns; what is here is the part without which an

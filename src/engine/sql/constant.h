@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* constant.h - constants of the language, and their conversion while binding. */
 #ifndef ENGINE_SQL_CONSTANT_H
 #define ENGINE_SQL_CONSTANT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* diagnostic.c - a message, the line it speaks of, and a caret.
  *
  * The parts have limits of their own whose sum fits an error's text, so that a long name or message

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* diagnostic.h - errors that show the place in the SQL text.
  *
  *     q1.sql:3:10: no column `titel` in movies; did you mean `title`?

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* explain.c - the text follows the data: phase by phase, each scan with the pipelines that share
  * it, then the folds that are complete after the phase, each with what it is for. JSON and DOT are
  * the same facts as lists.

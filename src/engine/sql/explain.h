@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* explain.h - draws a plan for people (text), programs (JSON) and graphviz (DOT). */
 #ifndef ENGINE_SQL_EXPLAIN_H
 #define ENGINE_SQL_EXPLAIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lexer.c - one pass over the bytes, without memory.
  *
  * Bytes from 0x80 up are letters: names may be written in any script, and whether they are valid

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lexer.h - SQL text to tokens, one at a time.
  *
  *     lexer_init -> lexer_next* until TOKEN_END, which is then repeated

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parse.h - the parser while it reads, shared by parser.c and the parse_*.c alone.
  *
  * Recursive descent, with precedence climbing for operators (Richards 1979; Pratt, "Top Down

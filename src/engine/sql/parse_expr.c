@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parse_expr.c - expressions, and the types that casts name.
  *
  * One table of operators and a loop that climbs it stand for what would otherwise be a function per

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parse_query.c - queries: WITH, SELECT, FROM, UNION ALL, ORDER BY.
  *
  * A query counts the height of its nodes anew and is one step in the height of the node that holds

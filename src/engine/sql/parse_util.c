@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parse_util.c - what all parts of the grammar need: messages, tokens, nodes.
  *
  * A message says what was expected, what stands there instead and what to write; what other

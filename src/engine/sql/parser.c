@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parser.c - statements: CREATE TABLE, PARAMETER, and the one query that may follow them.
  *
  * A script is read to its end or not at all: names that are there twice and a statement behind the

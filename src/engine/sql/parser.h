@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parser.h - SQL text to the tree of ast.h.
  *
  * What millrace does not accept is refused here when it can be told by its form, with the place and

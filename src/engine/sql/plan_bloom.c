@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_bloom.c - of a partitioned join, the larger side sends only rows that may have a partner.
  *
  * The hashes of the smaller side's keys are collected beside the rows themselves, and every map of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_build_rows.c - aggregates whose keys all come from one build side.
  *
  *     SELECT p.id, p.url, avg(c.score) FROM comments c JOIN posts p ON ... GROUP BY p.id, p.url

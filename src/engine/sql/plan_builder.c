@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_builder.c - keeps columns, operators and schemas of growing pipelines consistent.
  *
  * Streams are values: an operator is appended by copying the operator list, so that two uses of a

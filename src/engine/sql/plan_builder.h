@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_builder.h - streams: pipelines under construction, and the folds that end them.
  *
  * The planner is one module in several files, all of which share this header: planner.c decides

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_phases.c - the last step of planning: phases, scans, and the plan itself.
  *
  * A pipeline over a table runs one phase after the folds it uses as build sides or scalars. All

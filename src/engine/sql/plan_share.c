@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_share.c - finds folds that are fed alike, in one walk.
  *
  * Folds stand behind those they depend on. So when a fold's turn comes, whatever it reads has found

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_share.h - common subexpressions of several queries are computed once (multi-query
  * optimization: Sellis, ACM TODS 13(1), 1988).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_simplify.c - conditions on years, and keys that are texts.
  *
  * Pipelines are walked in the order in which they were made, so each one after those it reads. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_simplify.h - the same answer for less work per row.
  *
  * Called when the pipelines and folds of all queries are known, before equal ones are shared:

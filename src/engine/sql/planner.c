@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* planner.c - lowers relations to streams, and streams to pipelines and folds.
  *
  * A stream is a pipeline under construction: a source, the operators so far, and which column

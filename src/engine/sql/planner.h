@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* planner.h - from relations to scans, pipelines, folds and phases. */
 #ifndef ENGINE_SQL_PLANNER_H
 #define ENGINE_SQL_PLANNER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relation.h - a query as the binder understands it: a tree of relations over numbered columns.
  *
  * Every column that exists anywhere in a job's queries has a number of its own (its place in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_options.c - command lines mean what they say, and mistakes are named.
  *
  * Method: tables of command lines with what they must give, or the text of the error.

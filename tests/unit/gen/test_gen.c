@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_gen.c - generated data is the same everywhere, has its size, and is broken only as meant.
  *
  * Method: tiny data sets are written into a temporary folder. Their bytes are hashed and compared

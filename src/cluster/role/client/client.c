@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client.c - the job as its client sees it: submitted, followed until it is done, deleted.
  *
  * The view that a gateway gives of the job drives everything. One request for it is always in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client.h - the role of a client: which chunk to send where and when, until the answer is here.
  *
  * The client's files are the only copy of the input that must survive: it sends their chunks,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_request.c - requests in flight, the gateway they go to, and when to try again.
  *
  * A gateway that fails loses its turn once, however many requests were with it: only the failure of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_result.c - answers, page by page and query by query, then the workers' audit.
  *
  * A batch has the same number and bytes whenever and wherever it is asked for, so a download

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_scan.c - chunks of scans, from the file to a gateway that has taken them.
  *
  * A chunk is in a slot from when it is read until it is taken. There are a few more slots than

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_state.h - a client between two steps, shared by client*.c alone.
  *
  * Every event changes some of this; then client_step looks at all of it and does whatever can be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway.c - events in: where each of them goes.
  *
  * Time and effects of a step are fields of struct gateway, so the functions below need no further

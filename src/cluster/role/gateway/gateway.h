@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway.h - the role of a gateway: it plans jobs, publishes chunks, and asks the workers for
  * progress while a client waits.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_accept.c - PUT of a job: accepted when every worker has stored its manifest.
  *
  * This is one round, not two-phase commit: a worker that stored the job may begin at once. A job

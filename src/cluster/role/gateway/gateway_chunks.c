@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_chunks.c - PUT chunk and PUT end: checked, admitted, published, confirmed.
  *
  * A chunk goes to a work queue and is answered when the broker has confirmed it. A request that is

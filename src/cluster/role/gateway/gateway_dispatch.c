@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_dispatch.c - from a request to its job, and from what workers say to those who wait.
  *
  * A request for a job that is not known here waits until the workers have said what they know, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_jobs.c - the table of jobs, and the jobs that have ended.
  *
  * The table is a cache: any job in it can be learnt again from the workers. So a job is forgotten

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_lists.c - all jobs and all nodes: asked of every worker, since no gateway knows them all.
  *
  * A worker that has not answered in the time of a round is listed as silent. A list is never

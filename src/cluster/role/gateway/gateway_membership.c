@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_membership.c - health of the nodes and events of the cluster, from the monitors' leader.
  *
  * Pages of a view come one by one and may be lost or overtaken, so each node has its own last

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_parts.h - the files of a gateway, from the lowest to the highest.
  *
  *     gateway_requests.c    requests that wait: found, sent for, answered

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_progress.c - GET job: a long poll, answered when there is news or the client's time is
  * over.
  *

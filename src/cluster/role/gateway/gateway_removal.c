@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_removal.c - DELETE of a job, and what is answered about a job that is gone.
  *
  * A job is deleted by its owner, or by a client without an owner key: an operator. It is gone from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_requests.c - the requests that wait: found by id, token or number, and answered once.
  *
  * They are few (request_limit), so one array is searched from its start.

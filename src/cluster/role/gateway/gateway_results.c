@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_results.c - GET result: a page of batches, fetched from the worker that has them.
  *
  * A page begins at any batch, so a download resumes at any gateway. The audit is read in the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_rounds.c - rounds: every worker is asked what it has of a job (SYNC), and the answers
  * (STATUS) are kept.
  *

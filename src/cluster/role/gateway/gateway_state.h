@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_state.h - the memory of a gateway: its jobs, and the requests that wait.
  *
  * Private to gateway*.c; gateway_parts.h has the functions.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_timeline.c - the events of a job in order, from its workers and from the monitors.
  *
  * Workers report milestones as ages. A job was submitted when the first worker stored it, and a

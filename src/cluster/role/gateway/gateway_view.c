@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_view.c - state and progress of a job, computed from what each worker last said.
  *
  * A view is computed anew whenever it is needed: there is no second state that could disagree with

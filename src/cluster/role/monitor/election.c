@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* election.c - promises and leases.
  *
  * Safety is in four places: vote_give says until when a vote is given to no other term; votes_end

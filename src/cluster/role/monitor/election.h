@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* election.h - the leader among the monitors: Bully's rule on Raft's ground.
  *
  * docs/explanation/election.md argues why there are never two leaders, and why there is soon one.

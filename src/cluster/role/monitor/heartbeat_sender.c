@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heartbeat_sender.c - an order is obeyed if it passes three checks, in this order: it is not
  * replayed, its term is not older than any seen, it is meant for this incarnation.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heartbeat_sender.h - a node's side of heartbeats: what it sends to every monitor, and which
  * orders it obeys.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor.c - events in: where each datagram goes.
  *
  * Every datagram first passes a replay guard (cluster/role/replay_guard.h): a heartbeat the node's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor.h - detects dead and hung nodes; the leader among the monitors restarts them.
  *
  * step(event) -> effects, like the other roles, with events of its own: a monitor knows no broker

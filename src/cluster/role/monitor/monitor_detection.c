@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_detection.c - failure detection: the health of each node, from its heartbeats.
  *
  *     UNKNOWN      -> STARTING, UP   the first heartbeat

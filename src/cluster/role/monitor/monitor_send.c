@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_send.c - effects out: lines for the log, datagrams, the election's messages, events. */
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_state.h - the memory of a monitor, and its files from the lowest to the highest:
  *
  *     monitor_send.c       effects out: the log, datagrams, the election's messages, events

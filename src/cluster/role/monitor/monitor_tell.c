@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_tell.c - the leader's view of the nodes and the events: to gateways, monitors and
  * operators, and taken over from the leader.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mapper.c - runs the maps of one chunk and sorts what they make by destination.
  *
  * Preparing a scan (compiling patterns, making tables) costs more than mapping a small chunk, so a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mapper.h - a chunk through the maps of its scan: one message for each worker comes out.
  *
  * A map is a stateless pipeline over one batch.

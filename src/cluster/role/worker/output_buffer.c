@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* output_buffer.c - a message that comes while memory is short goes to the file; those that came
  * before stay where they are.
  */

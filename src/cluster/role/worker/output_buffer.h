@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* output_buffer.h - encoded messages that are kept until they are requested: in memory, or in a
  * file when memory is short.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker.c - events, and which file they concern.
  *
  * A message that changes a job is logged before it is acknowledged (write-ahead). A message that

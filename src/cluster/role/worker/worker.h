@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker.h - the role of a worker: maps chunks, applies each batch once, repairs losses.
  *
  * A worker takes chunks from the work queues and all other messages from its inbox. It logs a

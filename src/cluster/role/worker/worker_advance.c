@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_advance.c - what a job can do next: folds finished in turn, copies made ready.
  *
  * Progress is a fixed point: when a stream has become complete, every shard whose inputs are

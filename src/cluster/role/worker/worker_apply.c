@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_apply.c - what comes to a job here: each numbered message is applied once.
  *
  * Delivery is at least once; the set of applied numbers of a stream makes it exactly once. At the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_emit.c - what a finished shard sends: made once, kept, and sent again when asked for.
  *
  * Keeping the encoded messages instead of the rows costs about the same memory, and makes answering

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_history.c - milestones of a job on this worker, for its timeline.
  *
  * Only moments of this incarnation are recorded: the input log tells what happened, but the time of

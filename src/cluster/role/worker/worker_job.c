@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_job.c - a job on one worker: made from its layout, ended, failed.
  *
  * A worker holds a stream for each source that sends to it, and the shards and copies that are its

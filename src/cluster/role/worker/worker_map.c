@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_map.c - chunks and barriers that were taken from the work queues and are not done yet.
  *
  * A chunk is acknowledged when the broker has confirmed all its outputs: until then, after a crash,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_repair.c - missing messages, and which node to ask for them.
  *
  * A lost message, queue, broker or disk look the same: numbers are missing. A worker looks for them

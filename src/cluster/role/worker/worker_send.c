@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_send.c - messages and log records of a worker. */
 #include "cluster/role/worker/worker_state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_slots.c - jobs come and go: stored into a slot, listed, removed, expired.
  *
  * A job that was removed leaves a tombstone for a while. Orders to store it that were sent before

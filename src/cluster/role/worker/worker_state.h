@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_state.h - a worker while it runs; shared by worker*.c alone.
  *
  * From the lowest to the highest; a file calls those above it in this list, and none below:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checker.c - whether the promises were kept at the end; rules.c checks those of every moment. */
 #include "cluster/sim/jobs/cluster.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster.h - all simulated processes of a cluster in one struct: nodes, clients, broker, network.
  *
  * Who calls whom: the world calls timers; a node's or client's timer steps its role and carries out

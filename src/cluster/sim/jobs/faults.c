@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* faults.c - the faults of a run, drawn from its seed.
  *
  * First the size of the cluster and its latencies are drawn, then one fault after the other until

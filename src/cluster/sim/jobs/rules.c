@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rules.c - the rules of rules.h, from messages, logs and replies.
  *
  * Chunks are told apart by manifest, scan and number. The same chunk may be delivered twice (sent

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rules.h - invariants of every moment of a run, under all faults; a breach fails the world.
  *
  *     in flight  a chunk is acknowledged only when all its outputs are confirmed; a message is

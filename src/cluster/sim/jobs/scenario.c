@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scenario.c - runs every scenario once in this process, and keeps its chunks and its answer. */
 #include "cluster/sim/jobs/scenario.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scenario.h - small queries over small dirty tables, and their right answers.
  *
  *     scenarios_create -> (any number of runs, in any number of forked processes)* ->

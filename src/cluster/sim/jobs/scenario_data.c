@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scenario_data.c - tables made from a fixed seed, with all that is dirty in real files. */
 #include "cluster/sim/jobs/scenario_data.h"
 

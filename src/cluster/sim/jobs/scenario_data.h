@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scenario_data.h - the tables and questions of the simulator's scenarios. */
 #ifndef CLUSTER_SIM_JOBS_SCENARIO_DATA_H
 #define CLUSTER_SIM_JOBS_SCENARIO_DATA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim.c - one run: sets the cluster up, runs it to its end, and checks the promises. */
 #include "cluster/sim/jobs/sim.h"
 

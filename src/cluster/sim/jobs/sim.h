@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim.h - jobs in a whole cluster in one thread, under faults drawn from a seed.
  *
  *     scenarios_create -> sim_run_seed* -> scenarios_destroy

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_adversary.c - one misdeed after the other, drawn by chance. */
 #include "cluster/sim/jobs/sim_adversary.h"
 

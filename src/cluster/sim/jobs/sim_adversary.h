@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_adversary.h - an adversary at the HTTP interface, who attacks the jobs of others.
  *
  * Its requests are well-formed, and wrong: another key than the owner's or none, other queries

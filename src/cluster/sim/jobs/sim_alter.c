@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_alter.c - a message is decoded, changed in one place, and encoded again. */
 #include "cluster/sim/jobs/sim_alter.h"
 

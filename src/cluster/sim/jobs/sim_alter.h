@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_alter.h - messages that are altered on their way, with checksums that match again.
  *
  * A network does not do this; a broken memory of a node would. The counts and sums of streams and

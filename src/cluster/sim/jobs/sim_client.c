@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_client.c - a client as a process: reads chunks, sends requests, keeps a journal and the
  * answers, and may be killed at any effect.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_client.h - a client as a process: its role, its journal, and the answers that it received.
  *
  *     sim_client_init -> (sim_client_start -> killed)* -> ended or gone -> sim_client_done

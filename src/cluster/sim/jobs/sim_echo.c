@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_echo.c - a ring of what was sent, of which something is sent again now and then. */
 #include "cluster/sim/jobs/sim_echo.h"
 

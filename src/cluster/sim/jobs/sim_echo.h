@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_echo.h - messages of an earlier job, which arrive again when another job has its name.
  *
  *     sim_echo_keep* -> sim_echo_begin -> (they come) -> sim_echo_done

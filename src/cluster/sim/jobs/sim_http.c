@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_http.c - requests between clients and gateways, each as text on its way.
  *
  * Every request is formatted and parsed again, so that both sides of the HTTP interface run. A

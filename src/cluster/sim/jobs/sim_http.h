@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_http.h - HTTP between clients and gateways, and what the network does to it.
  *
  *     request -> deliver (at the gateway) -> sim_http_reply -> answered -> returned (at the sender)

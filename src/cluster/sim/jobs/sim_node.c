@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_node.c - a gateway or a worker as a process: events queue up, one is stepped at a time, its
  * effects are carried out in order, and a crash may come between any two of them.
  *

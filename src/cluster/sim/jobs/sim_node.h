@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim_node.h - a gateway or a worker as a process: its role, its bus, its disk.
  *
  *     sim_node_init -> (sim_node_start -> crash or stop)* -> sim_node_done

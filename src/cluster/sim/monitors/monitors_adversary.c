@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_adversary.c - a ring of recorded datagrams, half of it for orders. */
 #include "cluster/sim/monitors/monitors_adversary.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_adversary.h - sends datagrams past an adversary that records, replays and forges them.
  *
  * The adversary has no key. It can replay what it has recorded, to any process and much later, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_calm.c - the promises after the last fault: a leader, every node up, and then no more
  * actions.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_checker.c - invariants of every step, with state apart from that of the roles.
  *
  * The checker sees every datagram and the time of the world. It counts a heartbeat as heard where a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_checker.h - the invariants of every step; monitors_sim.h lists them. */
 #ifndef CLUSTER_SIM_MONITORS_MONITORS_CHECKER_H
 #define CLUSTER_SIM_MONITORS_MONITORS_CHECKER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_cluster.h - the state of a run of simulated monitors; for the files of this room only.
  *
  * Among the processes nodes come first, then monitors, as in the monitors' list.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_driver.c - simulated drivers: they start and kill, late, in vain, or not at all.
  *
  * Terms fence nodes, not drivers: a driver carries out a command of a minute ago. A node's folder

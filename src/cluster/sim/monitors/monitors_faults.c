@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_faults.c - faults of monitors and nodes, drawn from the seed.
  *
  * Sizes and timeouts first; then one fault after the other, and in some runs a script

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_net.c - packets stand in one array while they are under way; a timer delivers each. */
 #include "cluster/sim/monitors/monitors_net.h"
 

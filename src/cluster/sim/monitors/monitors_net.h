@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_net.h - a network of datagrams that loses, duplicates, delays and partitions.
  *
  * A process has two sockets ("doors"): its heartbeat's, and if it is a monitor its main one. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_operator.c - an operator's request to the monitors, as cluster/supervise/operator.h
  * sends it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_process.c - a simulated process: it sends heartbeats, ticks, pauses, hangs and ends.
  *
  * A process has two threads: the heartbeat's and the main loop's. A paused process runs neither;

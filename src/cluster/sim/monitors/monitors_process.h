@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_process.h - a simulated process: a node or a monitor, up or down.
  *
  * Every incarnation has a number (`run`), which timers carry, so that timers of a dead process do

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_script.c - faults that matter only in a certain order.
  *
  * A script is a sequence of stages; each is tried again every few milliseconds until its condition

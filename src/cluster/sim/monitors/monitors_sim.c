@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_sim.c - one run of simulated monitors: drawn, under faults, and until it settles. */
 #include "cluster/sim/monitors/monitors_sim.h"
 

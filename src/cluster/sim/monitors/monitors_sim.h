@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitors_sim.h - simulated monitors and the nodes they monitor, under faults drawn from a seed.
  *
  * Monitors (cluster/role/monitor/monitor.h), heartbeats (cluster/role/monitor/heartbeat_sender.h)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* eval.c - compiles expressions to trees of kernels.
  *
  * Constants are folded here, when the eval is created: whatever depends on no column is computed

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* eval.h - expressions computed over batches, a column at a time.
  *
  *     eval_create -> eval_share? -> (eval_run | eval_filter)* -> eval_destroy

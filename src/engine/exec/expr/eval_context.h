@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* eval_context.h - what an evaluation is given beside its batch. */
 #ifndef ENGINE_EXEC_EXPR_EVAL_CONTEXT_H
 #define ENGINE_EXEC_EXPR_EVAL_CONTEXT_H

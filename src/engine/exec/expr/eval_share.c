@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* eval_share.c - common subexpression elimination among the evals of a batch.
  *
  * A condition, a key and an aggregate often begin with the same function of a text. The one that is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_calendar.c - parts of dates and times, and their formatting.
  *
  * DATE and TIMESTAMP are packed fields, so a part is a shift and a mask, NULL rows included.

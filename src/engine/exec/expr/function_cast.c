@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_cast.c - CAST(x AS type).
  *
  * From TEXT surrounding spaces are left out and the rest must be read whole. DECIMAL to INT rounds

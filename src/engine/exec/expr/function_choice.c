@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_choice.c - CASE, COALESCE, NULLIF, LEAST, GREATEST: each row takes its value from one of
  * several columns.
  *

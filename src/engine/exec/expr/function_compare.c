@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_compare.c - comparisons and IN.
  *
  * A number compared with a constant is always a question whether it lies in one interval, which one

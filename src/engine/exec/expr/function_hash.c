@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_hash.c - the hash of a join's keys as a value: it chooses shards and Bloom filter bits.
  */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_in.c - x IN (a, b, ...).
  *
  * A list of constants becomes a set when the eval is created: numbers sorted, texts in a hash table

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_like.c - LIKE and ILIKE.
  *
  * Matching backtracks to the last % only: an earlier % never has to take more, so a pattern

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_list.c - functions of lists, and pluck, which makes them. */
 #include "engine/base/assert.h"
 #include "engine/data/pyliteral.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_logic.c - three-valued logic.
  *
  * AND and OR go from argument to argument with the rows that none has decided yet, so that a later

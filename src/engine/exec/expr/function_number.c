@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_number.c - arithmetic.
  *
  * The loops compute every selected row, those that are NULL too, and only note that something

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_pattern.c - regexp_matches and regexp_extract: patterns are compiled once per eval. */
 #include "engine/base/assert.h"
 #include "engine/exec/expr/kernels.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_sentiment.c - polarity(text) and sentiment(text [, band]). */
 #include "engine/exec/expr/kernels.h"
 #include "engine/exec/expr/sentiment.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function_text.c - functions of texts.
  *
  * What is a part of its argument (trim, substring, split_part) is borrowed from it; what is new is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.c - what kernels have in common: operands, nulls, errors, and running the nodes below.
  *
  * A tree is run from its root. A node asks for the values of its arguments, and calls nothing by

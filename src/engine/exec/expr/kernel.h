@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.h - a compiled node of an expression, its operands, its loops.
  *
  * Internal to expression evaluation, in three layers: eval.c creates trees and knows the table of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.c - which kernel computes which function. */
 #include "engine/exec/expr/kernels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.h - the kernels, by file, and the table that says which function each computes.
  *
  * A new function is a signature (plan/function.c), a kernel, and a line in the table of kernels.c.

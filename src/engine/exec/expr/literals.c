@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* literals.c - search of several literals at once, in the manner of Teddy, a matcher of Hyperscan
  * (Wang et al.: Hyperscan, a fast multi-pattern regex matcher for modern CPUs, 2019).
  *

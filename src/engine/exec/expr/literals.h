@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* literals.h - whether a text contains one of a few literals, found without a regular expression.
  *
  * Up to eight literals, with or without regard to the case of ASCII letters. Read-only once made.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* regexp.c - PCRE2 behind limits, with a shorter way for plain literals, and asked only where a
  * match is possible.
  *

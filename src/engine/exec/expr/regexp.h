@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* regexp.h - regular expressions over UTF-8 that may be invalid: PCRE2, bounded.
  *
  *     regexp_create -> (regexp_matches | regexp_extract)* -> regexp_destroy

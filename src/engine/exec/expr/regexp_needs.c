@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* regexp_needs.c - reads patterns as PCRE2 does, as far as that is simple.
  *
  * Everything is only ever understood in part: a class that excludes something matches any character

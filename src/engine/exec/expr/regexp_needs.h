@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* regexp_needs.h - a prefilter: what every value must have that a regular expression matches, as
  * far as that is quickly checked.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* regexp_node.c - what is known of the parts of a pattern, put together bottom up.
  *
  * Exact texts and required texts are those of R. Cox, Regular expression matching with a trigram

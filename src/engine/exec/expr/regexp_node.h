@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* regexp_node.h - what is known of all texts that a part of a regular expression matches.
  *
  * Nodes are made of single characters and put together as the expression is: one after the other,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment.c - one pass over the bytes: a word is hashed while it is read, and looked up at once.
  *
  * A bucket is one load, and its four fingerprints are compared together. That a feature counts once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment.h - how kindly a text speaks, by a small linear model of its words and word pairs.
  *
  * The model is a table of weights (sentiment_model.h). Each feature of the text that is in it adds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment_features.h - what of a text the sentiment model looks at: its words and pairs of words.
  *
  *     struct feature_reader reader = feature_reader_of(text);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment_model.c - checking a model file, once, so that the kernel need not.
  *
  * Any table of slots gives some score, so nothing here protects the kernel's memory but the count

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sentiment_model.h - the table of weights behind sentiment(), and the file that holds it.
  *
  * A feature's hash names a bucket of four slots and a fingerprint of 10 bits; the slot of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.c - runs of ASCII are passed many bytes at a time, the rest character by character. */
 #include "engine/exec/expr/utf8.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.h - characters of texts that may have bytes that are none.
  *
  * A character is what RFC 3629 allows: no surrogates, no forms longer than needed, nothing beyond

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* aggregate_state.c - a few words per kind of state, and loops over many of them.
  *
  * The loops of the common kinds are given structs by value: nothing they write can be taken for

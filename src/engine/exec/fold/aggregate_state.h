@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* aggregate_state.h - the state of an aggregate for one group, and the columns it is sent in.
  *
  * A state is a few words in a group's record (group_table.h). All of them are functions of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold.c - what all folds have in common; what a kind does by itself stands in its own file.
  *
  * Dispatch is per batch: the loops over rows are inside the kinds.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold.h - one shard of a fold stage at work. A fold is a pipeline breaker with mergeable state.
  *
  *     fold_shard_create -> fold_shard_apply* -> fold_shard_finish -> fold_shard_emit* -> destroy

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold_aggregate.c - one row per group.
  *
  * Partial states are merged as they come, so what is held is as large as the answer. Beyond memory

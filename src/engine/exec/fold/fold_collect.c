@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold_collect.c - rows in source order: a result, a union, the build side of a join, a scalar.
  *
  * Batches are stored as they came, in whatever order, and read by their numbers when all are there.

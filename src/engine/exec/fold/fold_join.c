@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold_join.c - a join of two inputs that both are complete: a hash table is built of the right
  * one, and the left one probes it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold_pairs.c - the left side passes by a table; pairs are gathered by the thousand and written.
  */
 #include "engine/exec/fold/fold_pairs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold_pairs.h - rows of the left side, each with its partners in a table of the right one, as
  * rows.
  *

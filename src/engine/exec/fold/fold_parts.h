@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold_parts.h - a shard from the inside: the contract between fold.c and the kinds of fold.
  *
  * Each kind is one file, fold_KIND.c, behind one struct fold_class. A new kind takes an enum

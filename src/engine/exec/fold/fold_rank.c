@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold_rank.c - the best rows of each partition, by partition, then in their order.
  *
  * Candidates are held by a ranker. Beyond memory its best rows are written as a run: the best of

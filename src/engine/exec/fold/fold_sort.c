@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold_sort.c - all rows in an order.
  *
  * In memory, a sort of row numbers. Beyond memory, an external merge sort (Knuth, The Art of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold_spill.c - when a shard continues in a file, and how its rows come out of it.
  *
  * No shard spills before three quarters of the limit are used. Then large states are written first;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* group_records.c - records in blocks, found by slots, or by a window over narrow keys.
  *
  * Keys that are integers of narrow ranges need neither hash nor comparison: once that shows, a

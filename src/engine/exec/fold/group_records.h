@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* group_records.h - from the keys of rows to the records of their groups.
  *
  * A group is a record of fixed size: NULL flags, keys (of a long text, where its copy is), and room

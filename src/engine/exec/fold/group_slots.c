@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* group_slots.c - linear probing (Knuth, The Art of Computer Programming 3, 6.4): the next slot is
  * mostly in the same line of the cache. */
 #include "engine/exec/fold/group_slots.h"

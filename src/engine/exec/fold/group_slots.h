@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* group_slots.h - groups of any keys, found by the hash of these: open addressing.
  *
  * A slot holds the upper half of a hash beside a group's number, so that a search looks at a record

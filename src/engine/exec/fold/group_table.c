@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* group_table.c - records of groups (group_records.h) and the states of aggregates in them.
  *
  * Rows go in slices: first the records of all rows of a slice are found, then one aggregate after

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* group_table.h - groups by key, from one to many millions.
  *
  * Used on both ends of an exchange: a map adds rows and gives partial states, a fold merges these

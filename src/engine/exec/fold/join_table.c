@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* join_table.c - open addressing with linear probing (Knuth, The Art of Computer Programming 3,
  * 6.4): neighbouring slots share a line of the cache, and half of the slots are free.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* join_table.h - the hash table of a join: the rows of its build side, and where each key's are.
  *
  * Built once, then probed (the two halves of a hash join): by maps, against a broadcast build side;

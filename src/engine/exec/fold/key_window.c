@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* key_window.c - a loop per key, so that each is a few instructions per row and no branch. */
 #include "engine/exec/fold/key_window.h"
 

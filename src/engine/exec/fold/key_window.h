@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* key_window.h - groups of narrow integer keys, found by place instead of by hash.
  *
  * A window is an array with a place for every combination of values that its keys can have: each

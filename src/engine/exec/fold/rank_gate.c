@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank_gate.c - prefixes are gathered until there are an eighth more than the limit; then the one
  * at the limit is selected without sorting, and larger ones are dropped.
  *

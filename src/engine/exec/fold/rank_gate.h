@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank_gate.h - rejects rows that are not among the best k of those seen, by one number of each.
  *
  * The number is a prefix of the first sort key (row_sort.h): it never orders two rows the other way

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ranker.c - candidates are gathered and pruned now and then; rows that cannot win are rejected.
  *
  * After a pruning, a partition that has its k rows has a threshold: the worst of them. A new row

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ranker.h - the best rows of each partition, without sorting the rest.
  *
  * Used on both ends of an exchange, like group_table.h. The order is total over all columns, so the

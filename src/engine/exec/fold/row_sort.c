@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* row_sort.c - radix sort by the leading 64 bits of one key after the other.
  *
  * Most orders are decided by the first eight bytes of the first key. Rows that agree on them are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* row_sort.h - the order of a batch's rows by sort keys. */
 #ifndef ENGINE_EXEC_FOLD_ROW_SORT_H
 #define ENGINE_EXEC_FOLD_ROW_SORT_H

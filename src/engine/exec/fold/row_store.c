@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* row_store.c - bytes in, one batch out.
  *
  * A batch is decoded twice: when it is added, so that bytes that are not a batch fail there, and

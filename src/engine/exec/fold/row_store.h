@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* row_store.h - numbered batches stored as they came, and read back in the order of their numbers.
  *
  * When memory is short they are spilled to a file.

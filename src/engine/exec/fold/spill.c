@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spill.c - every piece is written with its hash and compared with it when it comes back. */
 #include "engine/exec/fold/spill.h"
 

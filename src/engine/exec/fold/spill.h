@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spill.h - where a fold's state goes when memory is short.
  *
  * A store gives files without a name: no other process sees them, and they vanish with this one,

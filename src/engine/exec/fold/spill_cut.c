@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spill_cut.c - the pieces of a batch are read, and their columns are put behind each other.
  *
  * A piece on a boundary is read for both batches: that is cheaper than keeping what is left of it.

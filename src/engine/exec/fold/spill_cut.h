@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spill_cut.h - rows that lie in a file, as numbered batches of a given size.
  *
  * Memory: one batch; the pieces it is made of are read, and their texts are used where they are.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spill_merge.c - k-way merge: a heap of cursors, the one with the smallest row on top (Knuth, The
  * Art of Computer Programming 3, 5.4.1).
  *

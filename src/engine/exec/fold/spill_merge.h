@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spill_merge.h - the merge phase of an external sort: sorted runs of rows become one.
  *
  * Memory: a piece of every run that is read, and one that is written. Threads: one owner.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spill_rows.c - pieces are cut by size, so that a merge of many runs can compute how much memory
  * its cursors take. */
 #include "engine/exec/fold/spill_rows.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spill_rows.h - rows that lie in a file: written in their order, and read in it, piece by piece.
  *
  *     spill_writer_open -> spill_writer_append* -> spill_writer_flush -> spill_writer_done

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk_parse.c - blocks of fields that look alike, and one field at a time where they do not.
  *
  * The fields of a column mostly have the same look: so many decimals, `.0` behind every id, a CR at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk_parse.h - one column of fields to values: the loops that see every byte that counts.
  *
  * A column is read for many rows at once, so that its type and the chunk's habits are looked at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk_scan.c - a chunk piece by piece; the index of a piece, cut into batches; columns parsed one
  * at a time.
  *

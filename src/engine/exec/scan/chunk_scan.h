@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk_scan.h - a chunk of CSV to checked batches of columns.
  *
  *     create -> (begin -> (next -> materialize*)* -> counters)* -> destroy

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk_words.h - short numbers, sixteen at a time: from bytes to values without a branch per row.
  *
  * Eight digits become a number by three multiplications within one register, as in simdjson

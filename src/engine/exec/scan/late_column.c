@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* late_column.c - each column that an expression names, once. */
 #include "engine/exec/scan/late_column.h"
 

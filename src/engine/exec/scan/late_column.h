@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* late_column.h - which columns of a source an expression needs, and how much of them.
  *
  * Late materialization (Abadi, Myers, DeWitt, Madden: Materialization strategies in a

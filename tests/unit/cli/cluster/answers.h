@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* answers.h - a plan of queries with two columns each, and rows for them, for tests of what is done
  * with answers.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_answer_order.c - answers go out in the order of the queries, whatever the order in which
  * they come, and whole.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_chaos.c - the same seed disturbs the same nodes, and never those that are protected.
  *
  * Method: pools of every wish over a small cluster are held against what the wish says, word by

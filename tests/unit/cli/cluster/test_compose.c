@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_compose.c - the same cluster file gives the same files for containers, byte for byte.
  *
  * Method: for each cluster file in tests/unit/cli/cluster/compose the three files that come of it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_gateways.c - addresses of gateways are understood as people write them.
  *
  * Method: a table of what may be written, with what it means or the text of the error.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_listing.c - what gateways tell, as people see it.
  *
  * Method: lists by hand, drawn as for a pipe; what must be seen is looked for in the text, and what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify.c - two answers are told equal when they are, and only then.
  *
  * Method: the same rows, cut into batches of every size, must be equal; then one value, one row or

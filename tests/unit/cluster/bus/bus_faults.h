@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bus_faults.h - what can happen to a broker and to the way there. */
 #ifndef UNIT_IO_BUS_FAULTS_H
 #define UNIT_IO_BUS_FAULTS_H

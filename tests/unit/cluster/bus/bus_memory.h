@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bus_memory.h - a bus over a broker in memory, for the suite that checks every bus.
  *
  *     bus_memory_open -> (bus_send ... | bus_memory_pump)* -> bus_close

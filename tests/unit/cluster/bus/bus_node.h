@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bus_node.h - a node that writes down everything its bus tells it.
  *
  * Messages begin with a number, and their bytes follow from it, so that every delivery can be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bus_tls.h - tests of a bus over TLS: who is trusted, and with which files. */
 #ifndef UNIT_IO_BUS_TLS_H
 #define UNIT_IO_BUS_TLS_H

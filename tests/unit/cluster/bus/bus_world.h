@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bus_world.h - a broker with nodes around it, in memory or real, for tests that know no
  * difference.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_bus.c - every bus keeps the promises of bus.h: in memory, and over a real RabbitMQ.
  *
  * Method: the same tests run in both worlds, so that what the simulator finds with the one holds

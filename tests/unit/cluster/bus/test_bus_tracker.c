@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_bus_tracker.c - what is owed to and by the broker is never lost, doubled or put out of
  * order.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cluster_config.c - a cluster file means what it says, and says where it does not.
  *
  * Method: every key is set, left out and set wrongly, in the file and in the environment; every

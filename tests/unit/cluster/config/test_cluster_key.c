@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cluster_key.c - a key is used only if nobody else can know it, and made only once.
  *
  * Method: in a folder of the test's own a key is made and read; then every mode, every length,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cluster_nodes.c - all nodes of a cluster file are in one list, in one order.
  *
  * Method: cluster files with and without a broker and monitors of their own are read and listed.

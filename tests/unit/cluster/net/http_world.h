@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_world.h - an HTTP server and a client in one process, for the tests of both.
  *
  * The server's listener echoes bodies (any path), tells what it was asked (/tell), or holds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_proxy.h - a network between a test and a server that can be cut and held.
  *
  *     tcp_proxy_open -> (tcp_proxy_cut | tcp_proxy_hold)* -> tcp_proxy_close

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_address.c - what stands in the way of a server is told before it is started.
  *
  * Method: an address is taken by a socket of the test, and asked for; then those that nobody has.

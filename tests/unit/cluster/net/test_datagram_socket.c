@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_datagram_socket.c - datagrams go both ways between all kinds of sockets, and nobody waits
  * longer than asked.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_http.c - client and server keep their word to each other, and the server to unknown senders.
  *
  * Method: both in one process, over loopback. What a well-behaved client never does is done through

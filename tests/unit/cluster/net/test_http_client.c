@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_http_client.c - a call ends in one way only, and the client says in which.
  *
  * Method: calls that are held, cancelled, too large, or can't be made at all; and every allocation

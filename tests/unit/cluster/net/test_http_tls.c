@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_http_tls.c - with TLS the server keeps the same word, and nobody is trusted by mistake.
  *
  * Method: client and server in one process, with certificates made for this run. The sizes are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_peer_addresses.c - addresses are known at once, names soon, and nobody waits for either.
  *
  * Method: audit of digits, of names that every system knows and of names that none knows are

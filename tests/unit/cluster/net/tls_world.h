@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tls_world.h - a CA and certificates made for one run of a test, by the program openssl.
  *
  *     tls_world_make -> tls_path* -> tls_world_remove

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_monitor.h - a monitor's end of the wire, in a test's hands; and a cluster file with some.
  *
  * It has a socket on the loopback, the cluster's key, and both sides of cluster/role/replay_guard.h

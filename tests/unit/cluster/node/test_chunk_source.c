@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_chunk_source.c - a client's chunks are the files, whole and in order, however they are read.
  *
  * Method: two tables of files with everything that makes cutting hard are read in chunks of every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_client_journal.c - a journal gives back what was written, however it was cut short.
  *
  * Method: a journal with a full header and some records is cut at every byte, and every byte of it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_crash_point.c - armed points kill at the hit they were told, and nothing else ever does.
  *
  * Method: killing is replaced by noting the name and the hit; for all names, counts and owners the

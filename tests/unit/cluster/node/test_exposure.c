@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_exposure.c - no gateway or broker is open to others unless it was said that it may be.
  *
  * Method: all combinations of token, TLS and consent, for addresses on both sides of loopback, are

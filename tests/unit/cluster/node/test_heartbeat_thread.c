@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_heartbeat_thread.c - a node heartbeats whatever its main loop does, and obeys monitors that
  * prove themselves.
  *

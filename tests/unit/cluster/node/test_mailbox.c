@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_mailbox.c - whatever is posted is taken once, in the poster's order, and nobody waits in
  * vain.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_node_log.c - one event is one line, whatever is in it and however many threads tell.
  *
  * Method: lines are written into a folder of the test's own and read back, byte for byte but for

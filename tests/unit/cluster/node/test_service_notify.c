@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_service_notify.c - a supervisor hears when a node is ready and when it stops; without one
  * nothing happens.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_supervisor_link.c - a supervisor link is lost when nobody holds the folder, is looked at
  * only now and then, and never comes back.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shop_job.h - a small job with everything in it that a layout can have.
  *
  * Sales and stores; queries with one fold after another, a build side, a scalar that a scan needs

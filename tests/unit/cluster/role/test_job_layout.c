@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_job_layout.c - every node that has a manifest knows the same owners, or refuses it.
  *
  * Method: for every choice of workers that fold, and several numbers of shards, owners are counted

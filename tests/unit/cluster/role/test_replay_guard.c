@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_replay_guard.c - what is current is taken, what was recorded is not.
  *
  * Method: both sides of a link with a recorder between them that keeps everything and plays it back

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_sim_bus.c - what the simulated network does to a node's two connections.
  *
  * Method: two nodes over one broker, in a world of many seeds. One sends numbered messages to the

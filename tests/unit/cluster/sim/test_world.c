@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_world.c - simulated time, chance and disks, which both worlds of the simulator stand on.
  *
  * Method: timers are set in random order and must fire in the order of their times; draws are

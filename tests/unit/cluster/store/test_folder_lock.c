@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_folder_lock.c - a folder has one owner, and none once that process is gone.
  *
  * Method: the lock is taken twice in one process (which is as good as two, since each open has a

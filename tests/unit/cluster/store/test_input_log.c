@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_input_log.c - a log gives back what was appended, up to the first damage and not beyond.
  *
  * Method: a small log is cut at every byte, gets every bit flipped, and has records moved; the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_intent_record.c - what was in flight when a process ended is known at the next start.
  *
  * Method: random holds, releases, forgettings and restarts are compared with a naive model; a child

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_secret_file.c - secrets are read only where nobody else can read them.
  *
  * Method: one file with every mode there is; then files that hold what people confuse. Memory runs

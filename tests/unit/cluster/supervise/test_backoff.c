@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_backoff.c - who dies young waits longer, who has lived begins anew.
  *
  * Method: the whole sequence.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_driver.c - each kind of driver does to a node what it is asked, tells what went wrong, and
  * is never longer at it than it may.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_log_tail.c - the end of a log is whole lines, and never more than there is room for.
  *
  * Method: logs of every length around the limit, of lines of a known length.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_operator.c - an operator gets the leader's view, whatever is lost on the way.
  *
  * Method: a thread plays three monitors on the loopback, which challenge as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_spawn.c - children start with what they were given and nothing else, and always end.
  *
  * Method: small shell scripts say through a pipe or a file what they see: descriptors, signals,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* datagram_seal.h - the code at a datagram's end, made anew as docs/reference/wire.md says. */
 #ifndef UNIT_WIRE_DATAGRAM_SEAL_H
 #define UNIT_WIRE_DATAGRAM_SEAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sealed_bytes.h - what must hold for any sealed bytes: only what an encoder wrote is accepted.
  *
  * Damage is tried twice: as it is, when the checksum must show it, and with the right checksum

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_api.c - what a client formats is what a gateway parses, and nothing else is taken.
  *
  * Method: random requests of every kind go through both directions and are compared field by field.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_api_json.c - jobs and views survive as JSON, and what is not one is refused.
  *
  * Method: random values are encoded, decoded and encoded again; the same text means the same value,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_chunk_body.c - the body of a chunk survives as bytes, and is written in one way only.
  *
  * Method: random bodies are encoded, decoded and compared, then cut and changed in every place. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_datagram.c - datagrams survive as bytes, and nobody without the key can make one.
  *
  * Method: random datagrams of every kind, full of extreme values, are encoded, decoded and

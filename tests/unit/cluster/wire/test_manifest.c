@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_manifest.c - manifests survive as bytes, are written in one way only, and damage is noticed.
  *
  * Method: random manifests full of exchange values are encoded, decoded and compared field by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_message.c - messages survive as bytes, are written in one way only, and damage is noticed.
  *
  * Method: random messages of every kind, full of exchange values, are encoded, decoded and compared

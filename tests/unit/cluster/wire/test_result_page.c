@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_result_page.c - pages survive as bytes, and damage is noticed.
  *
  * Method: random pages with batches of every size around the alignment are encoded and decoded.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* number_model.h - the rules for reading numbers once more, written to be obvious and slow.
  *
  * Shared by the unit test and the fuzzer of engine/base/number.h.

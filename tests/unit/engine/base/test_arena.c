@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_arena.c - what an arena gives is aligned, its own, and stays as it was written.
  *
  * Method: random allocations of all sizes and alignments are filled with a byte of their own;

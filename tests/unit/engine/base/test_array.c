@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_array.c - an array keeps its items wherever it grows, and survives a lack of memory.
  *
  * Method: the same numbers are added to an array in the heap and to one in an arena; afterwards

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_buf.c - what is put into a buf is what a reader gets, and neither passes its end.
  *
  * Method: random sequences of puts are kept in a plain array as well; every limit from 0 to the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_calendar.c - dates and timestamps are read, printed, ordered and counted as the calendar is.
  *
  * Method: a walk over every day of all 9999 years, with a naive calendar alongside, checks packing,

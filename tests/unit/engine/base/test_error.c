@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_error.c - a text of any length is cut at the limit and stays a string.
  *
  * Method: texts and prefixes of every length around the limit, against strncpy's idea of cutting.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_exact_sum.c - sums of doubles are exact, in any order and cut anyhow.
  *
  * Method: the model counts, for each of 2200 binary places, how often it occurs with plus and with

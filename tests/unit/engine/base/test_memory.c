@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_memory.c - budgets count to the byte, and the failure switch fails where it is told.
  *
  * Method: random allocations, resizes and frees against a budget; the model is one sum and its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_number.c - numbers are read and printed exactly.
  *
  * Method: the readers are compared with the naive rules of number_model.h over every short text of

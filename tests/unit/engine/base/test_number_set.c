@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_number_set.c - a set of numbers holds what was added, and knows where its first gap is.
  *
  * Method: every set of a few numbers around the extremes of words, in random orders, and long

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_radix_sort.c - keys ascend, equal keys keep their order, nothing gets lost.
  *
  * Method: items are numbered, so the only right answer is the order by (key, number); qsort with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_text.c - order, equality and the guess behind "did you mean".
  *
  * Method: all texts up to a length over a small alphabet are compared pair by pair with a loop over

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_check.h - holds an index that a kernel built against the model; for unit tests and fuzzer.
  *
  * A difference is an ASSERT, which stops tests and fuzzers alike and names the line.

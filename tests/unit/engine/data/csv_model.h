@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_model.h - the CSV grammar once more, byte by byte, for the tests to compare with.
  *
  * Written from the grammar in engine/data/csv_split.h and not from the code: a record is read field

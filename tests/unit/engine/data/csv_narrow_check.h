@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_narrow_check.h - holds narrow records against those they were made of; for unit test and
  * fuzzer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_random.h - CSV made to be difficult: every short string, hostile mixes of bytes, and tables
  * with some records that are none. For unit tests.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv_whole.h - the index of a chunk that is in memory from its first byte to its last. */
 #ifndef UNIT_ENGINE_DATA_CSV_WHOLE_H
 #define UNIT_ENGINE_DATA_CSV_WHOLE_H

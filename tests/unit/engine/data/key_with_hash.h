@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* key_with_hash.h - keys made to have the hashes that a test wants. */
 #ifndef UNIT_EXEC_KEY_WITH_HASH_H
 #define UNIT_EXEC_KEY_WITH_HASH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* random_rows.h - batches of random values of every type, and a row as one line of text.
  *
  * Values come from small sets full of extremes, so that equal ones are frequent. Two rows have the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_batch_builder.c - rows appended in any pieces come back as they were.
  *
  * Method: random batches of every type are appended through random selections; the lines of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_batch_codec.c - batches survive as bytes, equal rows are equal bytes, and damage is noticed.
  *
  * Method: random batches of every type are encoded and decoded, and compared line by line. The same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_column.c - order, hash and gathering of values of every type.
  *
  * Method: for each type a column whose rows ascend by rank, some of them equal; every pair of rows

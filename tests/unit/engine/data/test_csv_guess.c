@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_csv_guess.c - the first record is found in the midst of a file as people write them.
  *
  * Method: tables with texts of all kinds, quoted where they must be, cut at every byte; the guess

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_csv_narrow.c - with fewer columns, what is left is the same.
  *
  * Method: every short string of the bytes that matter, and large random tables with records that

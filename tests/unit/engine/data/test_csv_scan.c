@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_csv_scan.c - the index, the fields and the header are what the grammar says.
  *
  * Method: every kernel is held against a byte-by-byte model (csv_model.h): over every short string

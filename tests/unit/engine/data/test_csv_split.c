@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_csv_split.c - states and record ends are right wherever a file is cut.
  *
  * Method: for every short string of the bytes that matter, and for random long ones, the state

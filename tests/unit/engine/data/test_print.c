@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_print.c - answers are printed right, whatever bytes they hold.
  *
  * Method: for characters, a naive model of "maximal subparts" that tries every continuation is

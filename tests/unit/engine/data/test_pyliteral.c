@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_pyliteral.c - lists of Python dictionaries give their strings, and anything else nothing.
  *
  * Method: tables of what parses and what does not, each also inside a dictionary; random lists

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_early_filter.c - rows without a partner are not evaluated, and nothing else changes.
  *
  * Method: pipelines that filter, project and join run over batches whose columns are materialized

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_pipeline.c - a pipeline's rows are those of its operators applied one after another.
  *
  * Method: random chains of filters, projections, unnests and joins over rows of every type. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_clock.c - clocks go forward, and say the same in seconds and in milliseconds.
  *
  * Method: what is read twice is compared with what was read between, and with the system's time. A

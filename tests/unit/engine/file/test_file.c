@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_file.c - files are read exactly, and patterns name what they seem to.
  *
  * Method: a folder made for each test, with real files. Patterns are compared, for all short

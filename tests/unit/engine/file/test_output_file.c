@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_output_file.c - a file is either as it was or whole, whenever its making ends.
  *
  * Method: a file is written over an old one and given up after every step of the call order; what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_temp_file.c - what is written to a temporary file comes back, and nothing is left behind.
  *
  * Method: files in a folder of the test's own, and a limit on the size of files in place of a full

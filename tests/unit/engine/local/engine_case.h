@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* engine_case.h - an analysis in a folder of its own, run with whatever a test wants to vary.
  *
  *     engine_open -> engine_write* -> (engine_run -> engine_done)* -> engine_close

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sql_file.h - tests/sql/NAME.test: tables, files, questions and answers as people write them.
  *
  * A file is blocks with blank lines between them. A block's first line says what it is:

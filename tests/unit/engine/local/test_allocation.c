@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_allocation.c - when memory is out, a job fails with STATUS_MEMORY and nothing else happens.
  *
  * Method: for a few records of each built-in analysis, all of its queries are run again and again;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_audit.c - the audit tells what happened, and without balanced counts there is no answer.
  *
  * Method: a hand-made example whose records, drops and rows can be counted by reading it; then

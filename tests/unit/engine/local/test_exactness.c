@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_exactness.c - an answer is a function of the data and the question alone.
  *
  * Method: each seed makes tables of all types, with NULLs, dirty records, quoted line ends and

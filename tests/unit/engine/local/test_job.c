@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_job.c - how large chunks are when nobody has said it.
  *
  * Method: jobs over a file of bytes that were never written, just below and at the size from which

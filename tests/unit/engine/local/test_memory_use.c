@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_memory_use.c - memory is that of the answer, not of the way to it.
  *
  * Goal: orders of rows that make every row better than the last, and values that need wide sums,

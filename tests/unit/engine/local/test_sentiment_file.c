@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_sentiment_file.c - a model file that the user names is read, or refused with its name.
  *
  * Method: the model of the source tree, and copies of it in a scratch folder that are cut, changed

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_shared_work.c - whatever queries share, and however a plan says it, each has its own answer.
  *
  * Method: queries that have conditions, keys, joins or sub-queries in common are asked alone, in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_sql_files.c - every question of tests/sql/ has the answer that stands beside it.
  *
  * Method: each question is asked of one thread that reads whole files, and of three threads that

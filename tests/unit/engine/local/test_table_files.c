@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_table_files.c - however a table is cut, its chunks hold the same records in the same order.
  *
  * Method: files with everything that makes cutting hard, read in chunks of every size from one byte

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_wrong_guess.c - a chunk that was begun in the wrong place leaves no trace.
  *
  * Method: texts within quotes that look like records, and better ones than the records do: every

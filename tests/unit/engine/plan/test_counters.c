@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_counters.c - counters add up to the same whatever the order, and survive as bytes.
  *
  * Method: random counters of a real plan are laid out as a flat list of triples, which a naive

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_expr.c - expressions compare, print and have costs; the table of functions is sound.
  *
  * Method: printed SQL is written down per expression. The table is walked whole: every function has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_compile.c - the same texts give the same plan, and what is wrong is said as it always was.
  *
  * Method: plans are compared as EXPLAIN's JSON, made from copies of the texts that stand elsewhere

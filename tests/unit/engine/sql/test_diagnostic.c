@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_diagnostic.c - a diagnostic names the right place and always fits.
  *
  * Method: whole texts are compared for chosen lines; for the bounds, every offset of hostile texts

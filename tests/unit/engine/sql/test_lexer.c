@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_lexer.c - bytes become the right tokens, and every byte is accounted for.
  *
  * Method: a table of texts with the tokens they hold; every keyword in both letter cases; and all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_parser.c - what SQL means, what is refused and where, and that no text can do harm.
  *
  * Method: trees are printed as s-expressions and compared, case by case and for all pairs of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_plan_share.c - which folds are one, which are not, and how keys and years are simplified.
  *
  * Method: two queries are planned together, and the folds and pipelines over tables of the whole

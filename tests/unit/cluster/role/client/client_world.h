@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_world.h - gateways and a cluster as a client meets them, in one struct, with faults.
  *
  *     world_init -> world_start -> world_run* -> world_done

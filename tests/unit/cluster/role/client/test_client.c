@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_client.c - a client ends with all answers whatever gateways do, and does no more than it
  * has to.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gateway_world.h - a gateway without a world: events by hand, effects looked at one by one.
  *
  * Three workers: w1 and w2 map and fold, w3 only maps. The job has an aggregate query and a join

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_gateway.c - what a gateway answers to requests: jobs accepted, chunks and ends handed on,
  * jobs deleted.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_gateway_chaos.c - every request is answered exactly once, whatever happens in any order, and
  * no allocation is one that may not fail.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_gateway_lists.c - what people get to see: all nodes, all queues, and what happened to a job.
  *
  * Method: views, events and milestones by hand, answers looked at (gateway_world.h). Events are

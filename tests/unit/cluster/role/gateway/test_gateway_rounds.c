@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_gateway_rounds.c - what a gateway asks the workers, and what it makes of their answers.
  *
  * Method: events by hand, effects looked at one by one (gateway_world.h). Which scans are open and

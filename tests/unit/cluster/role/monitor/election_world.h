@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* election_world.h - some monitors' elections, the network between them, and a check that no two
  * lead: for tests.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_world.h - monitors, nodes that heartbeat, a driver and a network: for tests.
  *
  * Real monitors and real beaters. A node is a flag and a heartbeat sender; a monitor is a node with

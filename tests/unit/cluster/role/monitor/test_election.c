@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_election.c - never two leaders, and soon one.
  *
  * Method: elections in a small world (election_world.h) with delays, losses, cuts in one direction,

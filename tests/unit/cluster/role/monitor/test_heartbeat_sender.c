@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_heartbeat_sender.c - a node ends only by an order current, of no older term, for its own
  * incarnation.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_monitor.c - what is dead or hung comes back, what was stopped stays, and nothing else is
  * touched.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_mapper.c - a chunk gives the same bytes whichever worker maps it, and each shard one batch.
  *
  * Method: random chunks with all kinds of bad records go through every scan of a job with a side

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_output_buffer.c - messages come back as they were put, from memory or from a file.
  *
  * Method: a store in memory that can be told to fail; a budget that is short from the start, in the

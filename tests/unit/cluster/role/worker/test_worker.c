@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_worker.c - what was removed stays so, what is damaged or on its way is no harm.
  *
  * Method: one worker of a job of several is told by hand what gateways and the others would say, at

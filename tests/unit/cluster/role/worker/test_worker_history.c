@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_worker_history.c - a worker tells what became of a job, also after it has ended.
  *
  * Method: a job is stored, fed and ended in every way there is; after each step its milestones are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_world.h - one worker, the layout of its job, and the effects of the last step. */
 #ifndef UNIT_ROLE_WORKER_WORLD_H
 #define UNIT_ROLE_WORKER_WORLD_H

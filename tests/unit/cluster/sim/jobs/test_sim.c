@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_sim.c - the same seed gives the same run, and planted mistakes are found.
  *
  * Method: a few seeds of every profile, run twice and compared by the hash over all events;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_monitors_sim.c - the same seed of monitors gives the same run, and planted mistakes are
  * found.
  *

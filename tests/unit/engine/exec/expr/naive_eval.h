@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naive_eval.h - expressions one value at a time, as plainly as they can be written.
  *
  * The model that test_eval.c compares the kernels with. It shares with them only the readers and

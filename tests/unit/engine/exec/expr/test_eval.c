@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_eval.c - every function gives what the naive model gives, on the selected rows alone.
  *
  * Method: batches of values at the exchanges, with and without NULLs, dense and selected. Rows

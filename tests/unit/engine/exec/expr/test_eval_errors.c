@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_eval_errors.c - what fails, fails with the right words, and only for rows that are meant.
  *
  * Method: small batches written out by hand, one value of which cannot be computed; it is selected,

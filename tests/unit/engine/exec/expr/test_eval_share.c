@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_eval_share.c - evals that share compute the same as ever, and what they share only once.
  *
  * Method: three expressions that have lower(t) and length(lower(t)) in common run in a random order

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_regexp.c - patterns match what PCRE2 matches, within limits, whichever way is taken.
  *
  * Method: plain literals with | between take a way of their own. On random texts made of pieces of

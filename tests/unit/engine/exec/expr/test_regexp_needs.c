@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_regexp_needs.c - what is found in a pattern never hides a match, and is worth finding.
  *
  * Method: random patterns over random values, compared with the same pattern behind an empty

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_sentiment.c - scores are those of a plain reading of the rules; damaged models are refused.
  *
  * Method: texts made of everything the rules speak of are scored by the kernel and by a model that

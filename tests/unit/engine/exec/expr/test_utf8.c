@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_utf8.c - characters are told from other bytes as PCRE2 and Unicode do.
  *
  * Method: every text of up to three bytes, and of four whose last two are ordinary, is compared

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* make_grouping.h - groupings as the planner lays them out, and their answer worked out plainly.
  *
  * The batches that are grouped have the columns of random_rows_keys twice: keys are taken from the

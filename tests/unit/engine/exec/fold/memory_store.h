@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory_store.h - files to spill to that lie in memory, and fail when they are told to.
  *
  * Their bytes are outside of any budget. Threads: one.

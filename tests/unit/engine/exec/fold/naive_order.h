@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naive_order.h - the order of rows as it is defined, one value at a time. */
 #ifndef UNIT_EXEC_NAIVE_ORDER_H
 #define UNIT_EXEC_NAIVE_ORDER_H

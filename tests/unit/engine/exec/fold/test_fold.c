@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fold.c - a fold's rows are a function of the set of batches, not of their order or cut.
  *
  * Method: rows are cut into numbered batches at random places, spread over inputs and producers,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fold_spill.c - a fold that spills emits the same bytes as one that stays in memory.
  *
  * Method: for every kind of fold, rows of every type are cut into numbered batches and applied in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_group_records.c - a row finds the record of its key, whichever way it is looked for.
  *
  * Method: keys are drawn from ranges that move and widen from batch to batch, at the ends of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_group_table.c - groups and aggregates are those of the rows, in whatever order they came.
  *
  * Method: random rows with keys of every type (NULL, both zeros and NaNs included) and all

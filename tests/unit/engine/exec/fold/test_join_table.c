@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_join_table.c - a key finds all its rows, in their order, and NULL finds none.
  *
  * Method: random rows of every type that can be a key; each row of another batch looks for its

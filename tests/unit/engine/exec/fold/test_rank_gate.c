@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rank_gate.c - rows that may be among the best get in, and few others.
  *
  * Method: prefixes from narrow and wide domains, in all orders that are bad for it, are offered in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_ranker.c - the best rows of each partition are a function of the set of rows offered.
  *
  * Method: the model sorts all rows by partition and keys and cuts each partition. Rows are offered

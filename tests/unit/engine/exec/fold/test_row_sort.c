@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_row_sort.c - rows come in the order of their keys, whatever the types and directions.
  *
  * Method: random rows of every type, random lists of keys; the model sorts by comparing values as

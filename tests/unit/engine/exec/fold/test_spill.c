@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_spill.c - what is written to a file comes back: piece by piece, merged, and cut anew.
  *
  * Method: random rows of every type go through each of the parts alone. Merging is compared with

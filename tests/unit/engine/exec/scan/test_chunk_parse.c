@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_chunk_parse.c - fields read in blocks are what the careful readers say of each alone.
  *
  * Method: columns of fields that look alike, so that they are read in blocks, and among them one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_chunk_scan.c - batches and audit are those of a reader that takes one record at a time.
  *
  * Method: random tables with columns of all types, in chunks whose fields are mostly good and
