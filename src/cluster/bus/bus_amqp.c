@@ -275,33 +275,9 @@ static status connect_any(const struct bus_amqp_options *options, const struct r
     return result;
 }
 
-typedef status (*visit_queues)(const struct bus_amqp_options *options,
-                               struct rabbit_connection *connection, uint64_t *out,
-                               struct error *err);
-
-static status with_connection(const struct bus_amqp_options *options, visit_queues visit,
-                              uint64_t *out, struct error *err)
-{
-    struct arena arena;
-    arena_init(&arena, NULL);
-    struct bus_amqp_options copy;
-    struct rabbit_uri *uris = NULL;
-    struct rabbit_connection *connection = NULL;
-    status result = copy_options(options, &arena, &copy, err);
-    if (result == STATUS_OK) result = parse_brokers(options, &arena, &uris, err);
-    if (result == STATUS_OK) result = connect_any(&copy, uris, &connection, err);
-    if (result == STATUS_OK) {
-        result = visit(&copy, connection, out, err);
-        rabbit_close(connection);
-    }
-    arena_done(&arena);
-    return result;
-}
-
 static status remove_queues(const struct bus_amqp_options *options,
-                            struct rabbit_connection *connection, uint64_t *out, struct error *err)
+                            struct rabbit_connection *connection, struct error *err)
 {
-    (void)out;
     static const enum bus_amqp_queues kinds[] = {BUS_AMQP_TRANSIENT, BUS_AMQP_QUORUM};
     struct bus_amqp_options both = *options;
     for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++) {
@@ -318,43 +294,20 @@ static status remove_queues(const struct bus_amqp_options *options,
     return STATUS_OK;
 }
 
-static status count_messages(const struct bus_amqp_options *options,
-                             struct rabbit_connection *connection, uint64_t *out, struct error *err)
-{
-    *out = 0;
-    for (uint32_t i = 0; i < rabbit_queue_count(options); i++) {
-        char name[RABBIT_QUEUE_NAME_SIZE];
-        struct bus_address address = rabbit_queue_address(options, i);
-        rabbit_queue_name(options, &address, name);
-        const amqp_queue_declare_ok_t *ok = amqp_queue_declare(
-            rabbit_state(connection), 1, amqp_cstring_bytes(name), 1, 0, 0, 0, amqp_empty_table);
-        amqp_rpc_reply_t reply = amqp_get_rpc_reply(rabbit_state(connection));
-        if (ok != NULL) {
-            *out += ok->message_count;
-        } else if (reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION &&
-                   reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD) {
-            /* The queue does not exist; the broker has closed the channel to say so. */
-            amqp_channel_close_ok_t closed = {0};
-            (void)amqp_send_method(rabbit_state(connection), 1, AMQP_CHANNEL_CLOSE_OK_METHOD,
-                                   &closed); /* rabbit_open_channel reports it. */
-            TRY(rabbit_open_channel(connection, 1, err));
-        } else {
-            return rabbit_check(connection, "asking for a queue", err);
-        }
-    }
-    return STATUS_OK;
-}
-
 status bus_amqp_remove_queues(const struct bus_amqp_options *options, struct error *err)
 {
-    return with_connection(options, remove_queues, NULL, err);
-}
-
-status bus_amqp_count(const struct bus_amqp_options *options, uint64_t *out_messages,
-                      struct error *err)
-{
-    uint64_t count = 0;
-    TRY(with_connection(options, count_messages, &count, err));
-    *out_messages = count;
-    return STATUS_OK;
+    struct arena arena;
+    arena_init(&arena, NULL);
+    struct bus_amqp_options copy;
+    struct rabbit_uri *uris = NULL;
+    struct rabbit_connection *connection = NULL;
+    status result = copy_options(options, &arena, &copy, err);
+    if (result == STATUS_OK) result = parse_brokers(options, &arena, &uris, err);
+    if (result == STATUS_OK) result = connect_any(&copy, uris, &connection, err);
+    if (result == STATUS_OK) {
+        result = remove_queues(&copy, connection, err);
+        rabbit_close(connection);
+    }
+    arena_done(&arena);
+    return result;
 }

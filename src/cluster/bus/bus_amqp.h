@@ -57,12 +57,8 @@ MUST_USE status bus_amqp_open(const struct bus_amqp_options *options, struct bus
 /* Whether a server at this URI speaks AMQP; false also for an invalid URI. */
 bool bus_amqp_probe(const char *broker, uint32_t timeout_ms);
 
-/* Both use the first broker that can be reached; limits.deadline_ms bounds every step. */
-
-/* Deletes all queues of the cluster, of both kinds; missing ones are fine. */
+/* Deletes all queues of the cluster, of both kinds; missing ones are fine. Uses the first broker
+ * that can be reached; limits.deadline_ms bounds every step. */
 MUST_USE status bus_amqp_remove_queues(const struct bus_amqp_options *options, struct error *err);
-/* How many messages are ready in all queues together; missing queues have none. */
-MUST_USE status bus_amqp_count(const struct bus_amqp_options *options, uint64_t *out_messages,
-                               struct error *err);
 
 #endif

@@ -375,7 +375,6 @@ struct channel {
 
 struct inbox {
     struct channel channels[CHANNELS];
-    uint64_t open;
     bool failed;
 };
 
@@ -383,7 +382,7 @@ status inbox_create(struct inbox **out, struct error *err)
 {
     struct inbox *inbox = memory_alloc(NULL, sizeof *inbox);
     if (inbox == NULL) return error_memory(err);
-    *inbox = (struct inbox){.open = 0};
+    *inbox = (struct inbox){0};
     for (size_t i = 0; i < CHANNELS; i++) {
         inbox->channels[i] = (struct channel){.first = 1, .next = 1, .hint = 1};
     }
@@ -434,7 +433,6 @@ uint64_t inbox_deliver(struct inbox *inbox, uint32_t channel_number, uint64_t ta
     } else {
         channel->next++;
         *delivery_at(channel, serial) = (struct delivery){.tag = tag, .state = DELIVERY_OPEN};
-        inbox->open++;
     }
     return serial << CHANNEL_BITS | channel_number;
 }
@@ -449,7 +447,6 @@ void inbox_acknowledge(struct inbox *inbox, uint64_t id)
     delivery->state = DELIVERY_DONE;
     channel->done++;
     if (serial < channel->hint) channel->hint = serial;
-    inbox->open--;
 }
 
 /* The last of an unbroken run from the front stands for the whole run; deliveries beyond a gap are
@@ -499,12 +496,6 @@ void inbox_reconnect(struct inbox *inbox)
         channel->hint = channel->next;
         channel->done = 0;
     }
-    inbox->open = 0;
-}
-
-uint64_t inbox_unacknowledged(const struct inbox *inbox)
-{
-    return inbox->open;
 }
 
 bool inbox_failed(const struct inbox *inbox)

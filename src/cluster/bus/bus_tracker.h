@@ -74,7 +74,6 @@ struct inbox_ack {
 bool inbox_next_ack(struct inbox *inbox, struct inbox_ack *out);
 /* A new connection: tags start again, earlier ids are void. */
 void inbox_reconnect(struct inbox *inbox);
-uint64_t inbox_unacknowledged(const struct inbox *inbox);
 bool inbox_failed(const struct inbox *inbox);
 
 #endif

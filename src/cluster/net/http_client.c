@@ -120,11 +120,11 @@ static void call_destroy(struct http_client *client, struct http_transfer *call)
     memory_free(NULL, call, sizeof *call);
 }
 
-static struct http_transfer *call_unlink(struct http_client *client, const CURL *easy, uint64_t id)
+static struct http_transfer *call_unlink(struct http_client *client, const CURL *easy)
 {
     for (struct http_transfer **link = &client->calls; *link != NULL; link = &(*link)->next) {
         struct http_transfer *call = *link;
-        if (easy != NULL ? call->easy != easy : call->id != id) continue;
+        if (call->easy != easy) continue;
         *link = call->next;
         client->call_count--;
         return call;
@@ -272,7 +272,7 @@ static bool take_done(struct http_client *client, struct http_done *out_done)
     if (message == NULL) return false;
     /* The message lives only while the handle is in the multi. */
     CURLcode code = message->data.result;
-    struct http_transfer *call = call_unlink(client, message->easy_handle, 0);
+    struct http_transfer *call = call_unlink(client, message->easy_handle);
     ASSERT(call != NULL);
     *out_done = (struct http_done){.id = call->id};
     if (code == CURLE_OK) {
@@ -377,18 +377,6 @@ status http_client_poll(struct http_client *client, uint32_t timeout_ms, struct 
     }
     *out_any = any;
     return STATUS_OK;
-}
-
-void http_client_wake(struct http_client *client)
-{
-    /* Fails only when an earlier wake is still pending. */
-    (void)curl_multi_wakeup(client->multi);
-}
-
-void http_client_cancel(struct http_client *client, uint64_t id)
-{
-    struct http_transfer *call = call_unlink(client, NULL, id);
-    if (call != NULL) call_destroy(client, call);
 }
 
 void http_client_close(struct http_client *client)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http_client.h - many HTTP calls at once from one thread.
  *
- *     open -> (start | cancel | poll)* -> close
+ *     open -> (start | poll)* -> close
  *
  * Connections are kept and reused. The client retries only a call on a kept connection that turns
  * out to be closed; it does not follow redirects. HTTP/1.1, http and https only, the latter with
  * TLS 1.2 or later and a certificate that is verified.
  *
- * Threads: one owner; only wake may be called by others.
- * Memory: a call is copied except its body, which is borrowed until the call is done, cancelled, or
- * the client closed.
+ * Threads: one owner.
+ * Memory: a call is copied except its body, which is borrowed until the call is done or the client
+ * closed.
  */
 #ifndef CLUSTER_NET_HTTP_CLIENT_H
 #define CLUSTER_NET_HTTP_CLIENT_H
@@ -68,14 +68,10 @@ MUST_USE status http_client_open(const struct http_client_options *options,
 /* The caller chooses the id; no other call in flight may have it. */
 MUST_USE status http_client_start(struct http_client *client, uint64_t id,
                                   const struct http_call *call, struct error *err);
-/* Waits until one call ends, a wake, or the timeout; may return earlier with nothing. A failed call
+/* Waits until one call ends or the timeout; may return earlier with nothing. A failed call
  * is a result, not a failure of this function. */
 MUST_USE status http_client_poll(struct http_client *client, uint32_t timeout_ms,
                                  struct http_done *out_done, bool *out_any, struct error *err);
-/* Ends a poll, the current one or the next. */
-void http_client_wake(struct http_client *client);
-/* No poll will return the call; unknown ids are ignored. */
-void http_client_cancel(struct http_client *client, uint64_t id);
 /* Cancels the calls in flight. Accepts NULL. */
 void http_client_close(struct http_client *client);
 

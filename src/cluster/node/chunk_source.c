@@ -352,19 +352,6 @@ status chunk_source_read(struct chunk_source *source, uint32_t scan, uint64_t nu
 
 /* ---- queries ---- */
 
-bool chunk_source_place(const struct chunk_source *source, uint32_t table, uint64_t number,
-                        struct chunk_place *out)
-{
-    ASSERT(table < source->options.plan->table_count);
-    const struct source_table *known = &source->tables[table];
-    if (number >= known->known_count) return false;
-    *out = (struct chunk_place){
-        .file = known->notes[number].file,
-        .first_line = known->notes[number].first_line,
-    };
-    return true;
-}
-
 uint32_t *const *chunk_source_line_counts(const struct chunk_source *source)
 {
     return source->line_counts;

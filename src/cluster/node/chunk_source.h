@@ -45,14 +45,6 @@ void chunk_source_destroy(struct chunk_source *source);
 MUST_USE status chunk_source_read(struct chunk_source *source, uint32_t scan, uint64_t number,
                                   struct client_chunk *out, struct error *err);
 
-/* Where the first line of a chunk is. */
-struct chunk_place {
-    uint32_t file;
-    uint64_t first_line; /* 1-based. */
-};
-/* False: it has not been read yet. */
-bool chunk_source_place(const struct chunk_source *source, uint32_t table, uint64_t number,
-                        struct chunk_place *out);
 /* By table, then chunk: its number of LF; 0 if it was not read. For audit_make. */
 uint32_t *const *chunk_source_line_counts(const struct chunk_source *source);
 

@@ -20,7 +20,6 @@ struct mailbox {
     size_t capacity;
     size_t first;
     size_t count;
-    bool closed;
 };
 
 status mailbox_create(size_t item_bytes, struct mailbox **out, struct error *err)
@@ -85,7 +84,7 @@ bool mailbox_take(struct mailbox *mailbox, uint32_t timeout_ms, void *out_item)
         until.tv_nsec -= 1000000000;
     }
     pthread_mutex_lock(&mailbox->lock);
-    while (mailbox->count == 0 && !mailbox->closed) {
+    while (mailbox->count == 0) {
         if (pthread_cond_timedwait(&mailbox->posted, &mailbox->lock, &until) == ETIMEDOUT) break;
     }
     bool found = mailbox->count > 0;
@@ -97,12 +96,4 @@ bool mailbox_take(struct mailbox *mailbox, uint32_t timeout_ms, void *out_item)
     }
     pthread_mutex_unlock(&mailbox->lock);
     return found;
-}
-
-void mailbox_close(struct mailbox *mailbox)
-{
-    pthread_mutex_lock(&mailbox->lock);
-    mailbox->closed = true;
-    pthread_cond_broadcast(&mailbox->posted);
-    pthread_mutex_unlock(&mailbox->lock);
 }

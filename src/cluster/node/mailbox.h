@@ -21,10 +21,7 @@ MUST_USE status mailbox_create(size_t item_bytes, struct mailbox **out, struct e
 /* Does not free what remaining items own: take them before. Accepts NULL. */
 void mailbox_destroy(struct mailbox *mailbox);
 void mailbox_post(struct mailbox *mailbox, const void *item);
-/* Waits up to `timeout_ms` for an item; false: there was none, or the mailbox is closed and empty.
- */
+/* Waits up to `timeout_ms` for an item; false: there was none. */
 bool mailbox_take(struct mailbox *mailbox, uint32_t timeout_ms, void *out_item);
-/* Threads that take, now or later, get the remaining items, and no longer wait for others. */
-void mailbox_close(struct mailbox *mailbox);
 
 #endif

@@ -465,12 +465,6 @@ status input_log_append(struct input_log *files, const char *job, struct text pa
     return slot_write(files, slot, payload, err);
 }
 
-uint64_t input_log_size(const struct input_log *files, const char *job)
-{
-    const struct log_slot *slot = slot_find(files, job);
-    return slot == NULL ? 0 : slot->size;
-}
-
 /* The folder's time changes only when the log is created in it. */
 int64_t input_log_begun_ms(const struct input_log *files, const char *job)
 {

@@ -76,8 +76,6 @@ MUST_USE status input_log_replay(struct input_log *files, struct log_replay *rep
  * would be larger than `quota_bytes` (0: no limit), or the record is larger than the limit. */
 MUST_USE status input_log_append(struct input_log *files, const char *job, struct text payload,
                                  uint64_t quota_bytes, struct error *err);
-/* Bytes of the job's log; 0: there is none. */
-uint64_t input_log_size(const struct input_log *files, const char *job);
 /* When the job's log was created, in ms since 1970 by the wall clock; 0: there is none. */
 int64_t input_log_begun_ms(const struct input_log *files, const char *job);
 /* Removes the job's folder and all in it; a missing one is fine. */

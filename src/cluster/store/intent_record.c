@@ -201,25 +201,14 @@ bool intent_record_hold(struct intent_record *intents, uint64_t item)
     return at < INTENT_SLOTS;
 }
 
-/* Removes up to `count` of its holders. */
-static void slot_drop(struct intent_record *intents, uint64_t item, uint32_t count)
+void intent_record_release(struct intent_record *intents, uint64_t item)
 {
     ASSERT(item != 0);
     (void)pthread_mutex_lock(&intents->lock); /* See above. */
     uint32_t at = slot_find(intents, item);
     if (at < INTENT_SLOTS) {
-        intents->holders[at] -= intents->holders[at] < count ? intents->holders[at] : count;
+        if (intents->holders[at] > 0) intents->holders[at]--;
         if (intents->holders[at] == 0) atomic_store(&intents->slots[at].item, 0);
     }
     (void)pthread_mutex_unlock(&intents->lock);
-}
-
-void intent_record_release(struct intent_record *intents, uint64_t item)
-{
-    slot_drop(intents, item, 1);
-}
-
-void intent_record_forget(struct intent_record *intents, uint64_t item)
-{
-    slot_drop(intents, item, UINT32_MAX);
 }

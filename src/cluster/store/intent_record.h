@@ -8,7 +8,7 @@
  * lose entries; then items are only tried more often before they are treated as poison.
  *
  * An item that was in flight when the process ended may be the cause. It stays in the file, with
- * the number of times that this happened, until it is released or forgotten.
+ * the number of times that this happened, until it is released.
  *
  * Threads: any. Failure: STATUS_IO names the path; a damaged file is emptied and reported.
  */
@@ -47,7 +47,5 @@ void intent_record_close(struct intent_record *intents);
 bool intent_record_hold(struct intent_record *intents, uint64_t item);
 /* The item is done, and its entry removed. An unknown item is ignored. */
 void intent_record_release(struct intent_record *intents, uint64_t item);
-/* Removes the entry, in flight or not: the job is gone. */
-void intent_record_forget(struct intent_record *intents, uint64_t item);
 
 #endif

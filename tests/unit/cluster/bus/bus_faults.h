@@ -3,6 +3,8 @@
 #ifndef UNIT_IO_BUS_FAULTS_H
 #define UNIT_IO_BUS_FAULTS_H
 
+#include "cluster/bus/rabbit_connection.h"
+#include "cluster/bus/rabbit_queue.h"
 #include "unit/cluster/bus/bus_world.h"
 
 static void world_lose_connections(struct bus_world *world)
@@ -73,9 +75,30 @@ static uint64_t world_count(struct bus_world *world)
 {
     if (world->memory != NULL) return broker_memory_count(world->memory, NULL);
     uint64_t count = 0;
+    bool refused = true;
+    struct arena arena = {0};
+    struct buf depths = {0};
+    struct rabbit_uri where;
+    struct rabbit_connection *connection = NULL;
     const char *uri = broker_process_uri(world->process);
     struct bus_amqp_options options = world_options(world, "x", &uri);
-    assert_int_equal(bus_amqp_count(&options, &count, &world_error), STATUS_OK);
+    struct rabbit_options how = {.deadline_ms = options.limits.deadline_ms,
+                                 .heartbeat_s = options.heartbeat_s,
+                                 .name = options.node,
+                                 .tls = {options.ca, options.certificate, options.key}};
+    assert_int_equal(rabbit_uri_parse(uri, &arena, &where, &world_error), STATUS_OK);
+    assert_int_equal(rabbit_connect(&where, &how, &connection, &world_error), STATUS_OK);
+    assert_int_equal(rabbit_open_channel(connection, 1, &world_error), STATUS_OK);
+    assert_int_equal(
+        rabbit_queue_measure_all(&options, connection, 1, &depths, &refused, &world_error),
+        STATUS_OK);
+    assert_false(refused);
+    for (size_t i = 0; i < depths.size / sizeof(struct queue_depth); i++) {
+        count += ((const struct queue_depth *)(const void *)depths.bytes)[i].messages;
+    }
+    rabbit_close(connection);
+    buf_done(&depths);
+    arena_done(&arena);
     return count;
 }
 

@@ -126,10 +126,16 @@ static inline struct http_client_options client_options(void)
     };
 }
 
+static inline void world_open_client(struct http_world *world)
+{
+    struct error err;
+    struct http_client_options options = client_options();
+    assert_int_equal(http_client_open(&options, &world->client, &err), 0);
+}
+
 static inline void world_open(struct http_world *world, const struct http_server_options *options)
 {
     struct error err;
-    struct http_client_options for_client = client_options();
     *world = (struct http_world){
         .listener = {.request = on_request, .gone = on_gone},
         .bodies = {.limit_bytes = BUDGET},
@@ -138,7 +144,7 @@ static inline void world_open(struct http_world *world, const struct http_server
     struct http_server_options for_server = options != NULL ? *options : server_options(world);
     assert_int_equal(pthread_mutex_init(&world->lock, NULL), 0);
     assert_int_equal(http_server_open(&for_server, &world->listener, &world->server, &err), 0);
-    assert_int_equal(http_client_open(&for_client, &world->client, &err), 0);
+    world_open_client(world);
 }
 
 static inline void world_close(struct http_world *world)

@@ -6,8 +6,6 @@
  */
 #include "unit/cluster/net/http_world.h"
 
-#include <stdatomic.h>
-
 static struct http_done call_base(struct http_client *client, const char *base, uint32_t timeout_ms)
 {
     struct http_done done;
@@ -67,71 +65,18 @@ static void an_answer_over_the_limit_is_a_failure(void **state)
     world_close(&world);
 }
 
-struct waker {
-    struct http_client *client;
-    atomic_bool is_done;
-};
-
-static void *wake_soon(void *context)
-{
-    struct waker *waker = context;
-    usleep(20000); /* The client has begun to poll; if not, its next poll ends at once. */
-    atomic_store(&waker->is_done, true);
-    http_client_wake(waker->client);
-    return NULL;
-}
-
-static void a_poll_ends_with_time_or_a_wake(void **state)
+static void a_poll_ends_with_time(void **state)
 {
     (void)state;
     struct http_world world;
     struct http_done done;
     struct error err;
     bool any = true;
-    pthread_t thread;
     world_open(&world, NULL);
     uint64_t begin_ms = clock_ms();
     assert_int_equal(http_client_poll(world.client, 30, &done, &any, &err), STATUS_OK);
     assert_false(any);
     assert_true(clock_ms() - begin_ms >= 25);
-    start(&world, 1, "GET", "/hold", nothing);
-    struct waker waker = {.client = world.client};
-    assert_int_equal(pthread_create(&thread, NULL, wake_soon, &waker), 0);
-    begin_ms = clock_ms();
-    do {
-        assert_int_equal(http_client_poll(world.client, scaled_ms(LONG_MS), &done, &any, &err),
-                         STATUS_OK);
-        assert_false(any);
-    } while (!atomic_load(&waker.is_done)); /* The call moves too. */
-    assert_true(clock_ms() - begin_ms < scaled_ms(LONG_MS) / 2);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    world_close(&world);
-}
-
-static void cancelled_calls_are_not_heard_of_again(void **state)
-{
-    (void)state;
-    struct http_world world;
-    struct http_done done;
-    world_open(&world, NULL);
-    for (uint64_t id = 1; id <= 5; id++) {
-        start(&world, id, "PUT", "/hold", text_of("body"));
-    }
-    wait_until_held(&world, 5);
-    http_client_cancel(world.client, 2);
-    http_client_cancel(world.client, 4);
-    http_client_cancel(world.client, 4);
-    http_client_cancel(world.client, 99);
-    wait_for(&world, &world.gone_count, 2);
-    (void)reply_in_reverse(&world);
-    uint64_t sum = 0;
-    for (int i = 0; i < 3; i++) {
-        finish(world.client, &done);
-        assert_int_equal(done.status, 200);
-        sum += done.id;
-        buf_done(&done.body);
-    }
-    assert_int_equal(sum, 1 + 3 + 5);
     world_close(&world);
 }
 
@@ -199,8 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_that_can_not_succeed_say_why),
         cmocka_unit_test(an_answer_over_the_limit_is_a_failure),
-        cmocka_unit_test(a_poll_ends_with_time_or_a_wake),
-        cmocka_unit_test(cancelled_calls_are_not_heard_of_again),
+        cmocka_unit_test(a_poll_ends_with_time),
         cmocka_unit_test(calls_over_the_limit_are_not_started),
         cmocka_unit_test(every_allocation_may_fail),
     };

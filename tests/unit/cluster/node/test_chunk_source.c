@@ -202,10 +202,6 @@ static uint32_t check_body(const struct fixture *fixture, const struct client_ch
         assert_int_equal(out->column_map[1], file->column_map[1]);
     }
 
-    struct chunk_place place;
-    assert_true(chunk_source_place(fixture->source, table, chunk->number, &place));
-    assert_int_equal(place.file, out->file);
-    assert_int_equal(place.first_line, out->first_line);
     uint64_t lines = chunk_source_line_counts(fixture->source)[table][chunk->number];
     assert_int_equal(lines, lines_before(content + out->offset, size));
     return size;
@@ -343,21 +339,6 @@ static void what_no_column_is_read_from_stays_at_home(void **state)
     assert_true(read_columns(&fixture, columns, &count) == sum);
     fixture_close(&fixture);
     buf_done(&content);
-}
-
-static void a_place_is_known_once_the_chunk_is_read(void **state)
-{
-    (void)state;
-    struct fixture fixture;
-    struct chunk_place place;
-    fixture_write_and_open(&fixture, 8);
-    assert_false(chunk_source_place(fixture.source, 0, 0, &place));
-    struct client_chunk chunk = read_well(&fixture, 0, 0);
-    assert_true(chunk_source_place(fixture.source, 0, 0, &place));
-    assert_int_equal(place.first_line, 2);
-    assert_false(chunk_source_place(fixture.source, 0, 1, &place));
-    buf_done(&chunk.body);
-    fixture_close(&fixture);
 }
 
 static void a_record_beyond_the_limit_is_refused(void **state)
@@ -528,7 +509,6 @@ int main(void)
         cmocka_unit_test(chunks_of_every_size_are_the_files),
         cmocka_unit_test(chunks_are_the_same_in_any_order),
         cmocka_unit_test(what_no_column_is_read_from_stays_at_home),
-        cmocka_unit_test(a_place_is_known_once_the_chunk_is_read),
         cmocka_unit_test(a_record_beyond_the_limit_is_refused),
         cmocka_unit_test(a_file_that_changed_is_not_read_again),
         cmocka_unit_test(the_last_chunk_is_only_given_if_no_file_changed),
