@@ -6,16 +6,21 @@
  *
  * Numbers are little-endian, texts have a u32 size before them. A record's checksum also covers its
  * position among the records, so that stale blocks after a crash of the file system do not pass for
- * records.
+ * records. The file is locked (flock) while it is open, so that one process at a time writes it.
  */
 #include "cluster/node/client_journal.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "engine/base/assert.h"
 #include "engine/base/hash.h"
 #include "engine/file/file.h"
-#include "cluster/store/locked_file.h"
 #include "cluster/wire/manifest.h"
 
 enum {
@@ -222,26 +227,47 @@ static void client_journal_free(struct client_journal *journal)
     memory_free(NULL, journal, sizeof *journal);
 }
 
-static status write_start(struct client_journal *journal, struct text job, const struct buf *body,
-                          struct error *err)
+/* A second link makes the name: of two processes that create the same journal, one gets EEXIST. */
+static status give_name(const struct client_journal *journal, const char *temporary,
+                        const struct buf *bytes, struct text job, struct error *err)
 {
-    struct buf bytes = {0};
-    enum locked_file_found found = LOCKED_FILE_OURS;
-    buf_put_u64(&bytes, JOURNAL_MARK);
-    buf_put_u64(&bytes, body->size);
-    buf_put_u64(&bytes, hash_bytes(body->bytes, body->size));
-    buf_put(&bytes, body->bytes, body->size);
-    struct text start = {(const char *)bytes.bytes, (uint32_t)bytes.size};
-    status result = bytes.failed
-                        ? error_memory(err)
-                        : locked_file_create(journal->path, start, &journal->fd, &found, err);
-    journal->written_bytes = bytes.size;
-    buf_done(&bytes);
-    if (result != STATUS_OK || found == LOCKED_FILE_OURS) return result;
+    if (flock(journal->fd, LOCK_EX | LOCK_NB) != 0) return file_fail(err, temporary);
+    TRY(file_write(journal->fd, temporary, bytes->bytes, bytes->size, NULL, err));
+    if (link(temporary, journal->path) == 0) return STATUS_OK;
+    if (errno != EEXIST) return file_fail(err, journal->path);
     return error_set(err, STATUS_USAGE,
                      "job %.*s has a journal already (%s): take another id, or resume it with "
                      "--job %.*s",
                      TEXT_ARGS(job), journal->path, TEXT_ARGS(job));
+}
+
+/* The journal appears with its first bytes or not at all: they are written under a hidden name that
+ * no other process takes. */
+static status write_start(struct client_journal *journal, struct text job, const struct buf *body,
+                          struct error *err)
+{
+    struct buf bytes = {0};
+    char temporary[4096];
+    int folder = (int)(strrchr(journal->path, '/') - journal->path);
+    int length = snprintf(temporary, sizeof temporary, "%.*s/.new-%ld-%.*s", folder, journal->path,
+                          (long)getpid(), TEXT_ARGS(job));
+    if (length < 0 || (size_t)length >= sizeof temporary) {
+        return error_set(err, STATUS_USAGE, "the path %.200s... is too long", journal->path);
+    }
+    buf_put_u64(&bytes, JOURNAL_MARK);
+    buf_put_u64(&bytes, body->size);
+    buf_put_u64(&bytes, hash_bytes(body->bytes, body->size));
+    buf_put(&bytes, body->bytes, body->size);
+    status result = bytes.failed ? error_memory(err) : STATUS_OK;
+    if (result == STATUS_OK) {
+        journal->fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+        result = journal->fd < 0 ? file_fail(err, temporary)
+                                 : give_name(journal, temporary, &bytes, job, err);
+        (void)unlink(temporary); /* A name that stays does no harm. */
+    }
+    journal->written_bytes = bytes.size;
+    buf_done(&bytes);
+    return result;
 }
 
 static status create_file(struct client_journal *journal,
@@ -348,12 +374,13 @@ status client_journal_parse(struct text bytes, struct arena *arena,
 
 static status open_file(struct client_journal *journal, struct text job, struct error *err)
 {
-    enum locked_file_found found;
-    TRY(locked_file_open(journal->path, &journal->fd, &found, err));
-    if (found == LOCKED_FILE_OURS) return STATUS_OK;
-    if (found == LOCKED_FILE_BUSY) {
+    journal->fd = open(journal->path, O_RDWR | O_APPEND | O_CLOEXEC);
+    if (journal->fd >= 0) {
+        if (flock(journal->fd, LOCK_EX | LOCK_NB) == 0) return STATUS_OK;
+        if (errno != EWOULDBLOCK) return file_fail(err, journal->path);
         return error_set(err, STATUS_USAGE, "another process works on job %.*s", TEXT_ARGS(job));
     }
+    if (errno != ENOENT) return file_fail(err, journal->path);
     return error_set(err, STATUS_USAGE, "job %.*s has no journal (%s): there is nothing to resume",
                      TEXT_ARGS(job), journal->path);
 }
@@ -375,7 +402,8 @@ static status read_file(struct client_journal *journal, struct text job, struct 
     journal->written_bytes = extent.byte_count;
     /* Damaged bytes would stand between these records and the next. */
     if (journal->written_bytes == bytes.size) return STATUS_OK;
-    return locked_file_cut(journal->fd, journal->path, journal->written_bytes, err);
+    if (ftruncate(journal->fd, (off_t)journal->written_bytes) == 0) return STATUS_OK;
+    return file_fail(err, journal->path);
 }
 
 status client_journal_open(const char *folder, struct text job, struct arena *arena,
@@ -408,9 +436,8 @@ static status client_journal_flush(struct client_journal *journal, struct error 
         journal->written_count = journal->record_count;
     } else {
         /* These records are lost; later ones need not be. */
-        struct error ignored; /* If this fails too, the reader cuts the journal here. */
-        status cut = locked_file_cut(journal->fd, journal->path, journal->written_bytes, &ignored);
-        (void)cut;
+        int cut = ftruncate(journal->fd, (off_t)journal->written_bytes);
+        (void)cut; /* If this fails too, the reader cuts the journal here. */
         journal->record_count = journal->written_count;
     }
     buf_reset(waiting);
@@ -452,6 +479,6 @@ void client_journal_close(struct client_journal *journal)
 void client_journal_remove(struct client_journal *journal)
 {
     if (journal == NULL) return;
-    locked_file_remove(journal->path); /* A job whose journal stays can still be resumed. */
+    (void)unlink(journal->path); /* A job whose journal stays can still be resumed. */
     client_journal_free(journal);
 }

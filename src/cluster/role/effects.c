@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* effects.c - a list that grows by doubling and keeps its memory from step to step. */
+/* effects.c - a list that keeps its memory from step to step. */
 #include "cluster/role/event.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { FIRST_CAPACITY = 16, SAY_SIZE = 1024 };
+#include "engine/base/array.h"
+
+enum { SAY_SIZE = 1024 };
 
 void event_done(struct event *event)
 {
@@ -45,33 +47,14 @@ void effect_done(struct effect *effect)
     if (bytes != NULL) buf_done(bytes);
 }
 
-static bool effects_grow(struct effects *effects)
-{
-    if (effects->failed) return false;
-    if (effects->count < effects->capacity) return true;
-    uint32_t capacity = effects->capacity == 0 ? FIRST_CAPACITY : effects->capacity * 2;
-    struct effect *items = NULL;
-    if (capacity > effects->capacity) {
-        items = memory_resize(NULL, effects->items, sizeof *items * effects->capacity,
-                              sizeof *items * capacity);
-    }
-    if (items == NULL) {
-        effects->failed = true;
-        return false;
-    }
-    effects->items = items;
-    effects->capacity = capacity;
-    return true;
-}
-
 struct effect *effects_add(struct effects *effects, enum effect_kind kind)
 {
     /* A static object is zero in every byte; an initialiser promises that of one member only. */
     static const struct effect zero;
-    struct effect *effect = &effects->unseen;
-    if (effects_grow(effects)) {
-        effect = &effects->items[effects->count++];
-    } else {
+    struct effect *effect = effects->failed ? NULL : array_add(effects, NULL);
+    if (effect == NULL) {
+        effects->failed = true;
+        effect = &effects->unseen;
         effect_done(effect);
     }
     *effect = zero;
@@ -114,7 +97,7 @@ void effects_reset(struct effects *effects)
 void effects_done(struct effects *effects)
 {
     effects_reset(effects);
-    memory_free(NULL, effects->items, sizeof *effects->items * effects->capacity);
+    array_done(effects, NULL);
     arena_done(&effects->arena);
     *effects = (struct effects){0};
 }

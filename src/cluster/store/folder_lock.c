@@ -53,14 +53,6 @@ struct folder_lock {
     int fd;
 };
 
-static status lock_fail(struct error *err, const char *path)
-{
-    int number = errno;
-    char reason[128];
-    return error_set(err, STATUS_IO, "cannot use %.1000s: %s", path,
-                     strerror_r(number, reason, sizeof reason));
-}
-
 /* "dir/name"; folder_lock_open has checked that it fits. */
 static void path_in(const char *dir, const char *name, char out[PATH_MAX])
 {
@@ -154,7 +146,7 @@ static status write_owner(int fd, const char *path, struct error *err)
     struct lock_owner self = owner_self();
     int size = snprintf(text, sizeof text, "%ld %" PRIu64 " %" PRIu64 " %s\n", (long)self.pid,
                         self.start, self.pids, self.boot); /* Fits. */
-    if (ftruncate(fd, 0) != 0) return lock_fail(err, path);
+    if (ftruncate(fd, 0) != 0) return file_fail(err, path);
     return file_write(fd, path, text, (size_t)size, NULL, err);
 }
 
@@ -188,7 +180,7 @@ static status take_lock(int fd, const char *dir, uint32_t wait_ms, struct error 
     double deadline = clock_seconds() + wait_ms / 1000.0;
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EINTR) continue;
-        if (errno != EWOULDBLOCK) return lock_fail(err, dir);
+        if (errno != EWOULDBLOCK) return file_fail(err, dir);
         if (clock_seconds() >= deadline) {
             pid_t pid;
             if (!folder_lock_holder(dir, &pid)) {
@@ -211,7 +203,7 @@ status folder_lock_open(const char *dir, uint32_t wait_ms, struct folder_lock **
     char path[PATH_MAX];
     path_in(dir, "lock", path);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (fd < 0) return lock_fail(err, path);
+    if (fd < 0) return file_fail(err, path);
     status result = take_lock(fd, dir, wait_ms, err);
     if (result == STATUS_OK) result = write_owner(fd, path, err);
     if (result == STATUS_OK) result = write_pid(dir, err);

@@ -17,19 +17,14 @@
 #include <unistd.h>
 
 #include "engine/base/arena.h"
+#include "engine/base/array.h"
 #include "engine/base/assert.h"
 #include "engine/base/memory.h"
 #include "engine/file/file.h"
 #include "engine/file/file_tree.h"
 #include "cluster/store/input_log_record.h"
 
-enum {
-    NAME_MAX_BYTES = 64,
-    PATH_SIZE = PATH_MAX,
-    RECORD_LIMIT = 1 << 30,
-    DESCRIPTOR_LIMIT = 32,
-    FIRST_CAPACITY = 16
-};
+enum { NAME_MAX_BYTES = 64, PATH_SIZE = PATH_MAX, RECORD_LIMIT = 1 << 30, DESCRIPTOR_LIMIT = 32 };
 
 struct log_slot {
     char job[NAME_MAX_BYTES + 1];
@@ -42,21 +37,11 @@ struct log_slot {
 struct input_log {
     char root[PATH_SIZE]; /* DIR/jobs */
     struct input_log_options options;
-    struct log_slot *slots;
-    size_t slot_count;
-    size_t slot_capacity;
+    ARRAY_OF(struct log_slot) slots;
     uint32_t open_count;
     uint64_t append_count;
     bool replayed;
 };
-
-static status log_fail(struct error *err, const char *verb, const char *path)
-{
-    int number = errno;
-    char reason[128];
-    return error_set(err, STATUS_IO, "cannot %s %.1000s: %s", verb, path,
-                     strerror_r(number, reason, sizeof reason));
-}
 
 /* Ids become names of folders, so none may be a path. */
 static bool job_name_valid(const char *name)
@@ -80,24 +65,16 @@ static void job_path(const struct input_log *files, const char *job, const char 
 
 static struct log_slot *slot_find(const struct input_log *files, const char *job)
 {
-    for (size_t i = 0; i < files->slot_count; i++) {
-        if (strcmp(files->slots[i].job, job) == 0) return &files->slots[i];
+    for (uint32_t i = 0; i < files->slots.count; i++) {
+        if (strcmp(files->slots.items[i].job, job) == 0) return &files->slots.items[i];
     }
     return NULL;
 }
 
 static struct log_slot *slot_add(struct input_log *files, const char *job)
 {
-    if (files->slot_count == files->slot_capacity) {
-        size_t capacity = files->slot_capacity == 0 ? FIRST_CAPACITY : 2 * files->slot_capacity;
-        struct log_slot *slots =
-            memory_resize(NULL, files->slots, files->slot_capacity * sizeof *files->slots,
-                          capacity * sizeof *files->slots);
-        if (slots == NULL) return NULL;
-        files->slots = slots;
-        files->slot_capacity = capacity;
-    }
-    struct log_slot *slot = &files->slots[files->slot_count++];
+    struct log_slot *slot = array_add(&files->slots, NULL);
+    if (slot == NULL) return NULL;
     *slot = (struct log_slot){.fd = -1};
     memcpy(slot->job, job, strlen(job) + 1);
     return slot;
@@ -114,14 +91,14 @@ static void slot_close(struct input_log *files, struct log_slot *slot)
 static void slot_remove(struct input_log *files, struct log_slot *slot)
 {
     slot_close(files, slot);
-    *slot = files->slots[--files->slot_count];
+    *slot = files->slots.items[--files->slots.count];
 }
 
 static void close_oldest(struct input_log *files)
 {
     struct log_slot *oldest = NULL;
-    for (size_t i = 0; i < files->slot_count; i++) {
-        struct log_slot *slot = &files->slots[i];
+    for (uint32_t i = 0; i < files->slots.count; i++) {
+        struct log_slot *slot = &files->slots.items[i];
         if (slot->fd >= 0 && (oldest == NULL || slot->used < oldest->used)) oldest = slot;
     }
     if (oldest != NULL) slot_close(files, oldest);
@@ -146,7 +123,7 @@ static status slot_open(struct input_log *files, struct log_slot *slot, struct e
     do {
         fd = open(path, flags, 0666);
     } while (fd < 0 && errno == EINTR);
-    if (fd < 0) return log_fail(err, "write", path);
+    if (fd < 0) return file_fail(err, path);
     slot->fd = fd;
     files->open_count++;
     return STATUS_OK;
@@ -180,10 +157,10 @@ status input_log_open(const char *dir, struct input_log_options options, struct 
 void input_log_close(struct input_log *files)
 {
     if (files == NULL) return;
-    for (size_t i = 0; i < files->slot_count; i++) {
-        slot_close(files, &files->slots[i]);
+    for (uint32_t i = 0; i < files->slots.count; i++) {
+        slot_close(files, &files->slots.items[i]);
     }
-    memory_free(NULL, files->slots, files->slot_capacity * sizeof *files->slots);
+    array_done(&files->slots, NULL);
     memory_free(NULL, files, sizeof *files);
 }
 
@@ -299,7 +276,7 @@ static status cut_log(struct replay_run *run, const char *path, const char *job,
         TRY(file_tree_remove(folder, err));
         run->report.removed_count++;
     } else {
-        if (truncate(path, (off_t)kept) != 0) return log_fail(err, "cut", path);
+        if (truncate(path, (off_t)kept) != 0) return file_fail(err, path);
         run->report.cut_count++;
     }
     run->report.lost_bytes += lost;
@@ -426,7 +403,7 @@ static status slot_write(struct input_log *files, struct log_slot *slot, struct 
     if (!write_parts(slot->fd, parts, 3, slot->size)) {
         char path[PATH_SIZE];
         job_path(files, slot->job, "/log", path);
-        status result = log_fail(err, "write", path);
+        status result = file_fail(err, path);
         slot->broken = ftruncate(slot->fd, (off_t)slot->size) != 0;
         return result;
     }

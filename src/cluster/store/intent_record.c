@@ -21,6 +21,7 @@
 #include "engine/base/assert.h"
 #include "engine/base/hash.h"
 #include "engine/base/memory.h"
+#include "engine/file/file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are mapped as they are");
 
@@ -42,13 +43,6 @@ struct intent_record {
 };
 
 #define FILE_SIZE (INTENT_SLOTS * sizeof(struct intent_slot))
-
-static status note_fail(struct error *err, const char *path, int number)
-{
-    char reason[128];
-    return error_set(err, STATUS_IO, "cannot use %.1000s: %s", path,
-                     strerror_r(number, reason, sizeof reason));
-}
 
 static uint64_t count_word(uint64_t item, uint32_t starts)
 {
@@ -91,12 +85,12 @@ static void slots_start(struct intent_slot *slots, struct intent_start *out)
 static status prepare_file(int fd, const char *path, bool *out_damaged, struct error *err)
 {
     struct stat info;
-    if (fstat(fd, &info) != 0) return note_fail(err, path, errno);
-    if (!S_ISREG(info.st_mode)) return note_fail(err, path, EINVAL);
+    if (fstat(fd, &info) != 0) return file_fail(err, path);
+    if (!S_ISREG(info.st_mode)) return error_set(err, STATUS_IO, "%s is not a file", path);
     bool damaged = info.st_size != 0 && (uint64_t)info.st_size != FILE_SIZE;
-    if (damaged && ftruncate(fd, 0) != 0) return note_fail(err, path, errno);
-    int number = posix_fallocate(fd, 0, (off_t)FILE_SIZE);
-    if (number != 0) return note_fail(err, path, number);
+    if (damaged && ftruncate(fd, 0) != 0) return file_fail(err, path);
+    errno = posix_fallocate(fd, 0, (off_t)FILE_SIZE);
+    if (errno != 0) return file_fail(err, path);
     *out_damaged = damaged;
     return STATUS_OK;
 }
@@ -105,12 +99,12 @@ static status map_file(const char *path, struct intent_slot **out, bool *out_dam
                        struct error *err)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (fd < 0) return note_fail(err, path, errno);
+    if (fd < 0) return file_fail(err, path);
     status result = prepare_file(fd, path, out_damaged, err);
     if (result == STATUS_OK) {
         void *bytes = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (bytes == MAP_FAILED) {
-            result = note_fail(err, path, errno);
+            result = file_fail(err, path);
         } else {
             *out = bytes;
         }
@@ -124,7 +118,9 @@ status intent_record_open(const char *dir, struct intent_record **out,
 {
     char path[4096];
     int size = snprintf(path, sizeof path, "%s/intent", dir);
-    if (size < 0 || (size_t)size >= sizeof path) return note_fail(err, dir, ENAMETOOLONG);
+    if (size < 0 || (size_t)size >= sizeof path) {
+        return error_set(err, STATUS_IO, "%.200s...: the path is too long", dir);
+    }
     struct intent_record *intents = memory_alloc(NULL, sizeof *intents);
     if (intents == NULL) return error_memory(err);
     *intents = (struct intent_record){0};

@@ -24,13 +24,6 @@
 
 enum { PEM_LIMIT = 1 << 20 };
 
-static status secret_fail(struct error *err, const char *path)
-{
-    int number = errno;
-    char reason[128];
-    return error_set(err, STATUS_IO, "%.500s: %s", path, strerror_r(number, reason, sizeof reason));
-}
-
 static bool is_trusted(uid_t owner)
 {
     return owner == geteuid() || owner == 0;
@@ -39,7 +32,7 @@ static bool is_trusted(uid_t owner)
 static status check_link(const char *path, struct error *err)
 {
     struct stat info;
-    if (lstat(path, &info) != 0) return secret_fail(err, path);
+    if (lstat(path, &info) != 0) return file_fail(err, path);
     if (!S_ISLNK(info.st_mode) || is_trusted(info.st_uid)) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "%.500s is a link of another user, who could let it lead anywhere: put the "
@@ -75,12 +68,12 @@ static status read_bytes(int fd, const char *path, unsigned char *out, size_t ca
     ssize_t got = 1;
     while (got != 0 && used < capacity) {
         got = read(fd, out + used, capacity - used);
-        if (got < 0 && errno != EINTR) return secret_fail(err, path);
+        if (got < 0 && errno != EINTR) return file_fail(err, path);
         if (got > 0) used += (size_t)got;
     }
     unsigned char more;
     while (used == capacity && (got = read(fd, &more, 1)) < 0) {
-        if (errno != EINTR) return secret_fail(err, path);
+        if (errno != EINTR) return file_fail(err, path);
     }
     *out_size = used == capacity && got > 0 ? used + 1 : used;
     return STATUS_OK;
@@ -92,8 +85,8 @@ status secret_file_read_own(const char *path, void *out, size_t capacity, size_t
     struct stat info;
     TRY(check_link(path, err));
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0) return secret_fail(err, path);
-    status result = fstat(fd, &info) == 0 ? STATUS_OK : secret_fail(err, path);
+    if (fd < 0) return file_fail(err, path);
+    status result = fstat(fd, &info) == 0 ? STATUS_OK : file_fail(err, path);
     if (result == STATUS_OK) result = check_owner(&info, path, err);
     if (result == STATUS_OK) result = check_mode(&info, path, err);
     if (result == STATUS_OK) result = read_bytes(fd, path, out, capacity, out_size, err);
@@ -105,7 +98,7 @@ static status read_open(int fd, const char *path, uint64_t size, size_t size_lim
                         struct arena *arena, struct text *out, struct error *err)
 {
     struct stat info;
-    if (fstat(fd, &info) != 0) return secret_fail(err, path);
+    if (fstat(fd, &info) != 0) return file_fail(err, path);
     TRY(check_mode(&info, path, err));
     if (size > size_limit) {
         return error_set(err, STATUS_INPUT, "%.500s is larger than %zu bytes", path, size_limit);
@@ -183,9 +176,9 @@ static status write_aside(const char *temporary, int fd, const void *bytes, size
                           struct error *err)
 {
     /* mkostemp asks for 0600, which some file systems ignore. */
-    if (fchmod(fd, S_IRUSR | S_IWUSR) != 0) return secret_fail(err, temporary);
+    if (fchmod(fd, S_IRUSR | S_IWUSR) != 0) return file_fail(err, temporary);
     TRY(file_write(fd, temporary, bytes, size, NULL, err));
-    if (fsync(fd) != 0) return secret_fail(err, temporary);
+    if (fsync(fd) != 0) return file_fail(err, temporary);
     return STATUS_OK;
 }
 
@@ -202,7 +195,7 @@ static status give_name(const char *temporary, const char *path, bool *out_made,
         return STATUS_OK;
     }
     errno = number;
-    return secret_fail(err, path);
+    return file_fail(err, path);
 }
 
 status secret_file_create(const char *path, const void *bytes, size_t size, bool *out_made,
@@ -220,7 +213,7 @@ status secret_file_create(const char *path, const void *bytes, size_t size, bool
     }
     TRY(file_make_parents(path, err));
     int fd = mkostemp(temporary, O_CLOEXEC);
-    if (fd < 0) return secret_fail(err, temporary);
+    if (fd < 0) return file_fail(err, temporary);
     status result = write_aside(temporary, fd, bytes, size, err);
     (void)close(fd); /* It has reached the disk, or is removed. */
     if (result != STATUS_OK) {

@@ -23,7 +23,7 @@
 
 enum { WRITE_POLL_MS = 200 };
 
-static status file_fail(struct error *err, const char *path)
+status file_fail(struct error *err, const char *path)
 {
     int number = errno;
     char reason[128];

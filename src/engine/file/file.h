@@ -19,6 +19,9 @@
 
 struct arena;
 
+/* STATUS_IO for a call that failed: "PATH: " and the reason that errno has. */
+status file_fail(struct error *err, const char *path);
+
 struct file_info {
     uint64_t size;
     int64_t modified_ns; /* Since 1970. */

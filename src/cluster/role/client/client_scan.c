@@ -15,13 +15,7 @@
 
 #include "engine/base/assert.h"
 
-enum {
-    FIRST_CHUNKS = 64,
-    END_WAIT_FIRST_MS = 2000,
-    END_WAIT_MAX_MS = 30000,
-    REREQUESTS_FIRST = 16
-};
-enum { REFUSED_WAIT_MS = 1000 };
+enum { END_WAIT_FIRST_MS = 2000, END_WAIT_MAX_MS = 30000, REFUSED_WAIT_MS = 1000 };
 
 /* What was sent again is not sent once more for so long: several workers miss the same chunk, and
  * each asks for itself. One that got lost on its way is asked for again later. */
@@ -38,14 +32,9 @@ static struct text scan_table(const struct client *client, uint32_t scan)
 /* Room for one more. */
 static bool chunks_grow(struct client_scan *scan)
 {
-    if (scan->read_count < scan->chunk_capacity) return true;
-    uint64_t capacity = scan->chunk_capacity == 0 ? FIRST_CHUNKS : scan->chunk_capacity * 2;
-    struct chunk_record *chunks = memory_resize(
-        NULL, scan->chunks, sizeof *chunks * scan->chunk_capacity, sizeof *chunks * capacity);
-    if (chunks == NULL) return false;
-    scan->chunks = chunks;
-    scan->chunk_capacity = capacity;
-    return true;
+    return scan->read_count < scan->chunk_capacity ||
+           array_grow(NULL, (void **)&scan->chunks, &scan->chunk_capacity, sizeof *scan->chunks,
+                      (size_t)scan->read_count + 1);
 }
 
 void client_scans_done(struct client *client)
@@ -57,7 +46,7 @@ void client_scans_done(struct client *client)
     for (uint32_t i = 0; client->slots != NULL && i < client->slot_count; i++) {
         buf_done(&client->slots[i].body);
     }
-    memory_free(NULL, client->rerequests, sizeof *client->rerequests * client->rerequest_capacity);
+    array_done(&client->rerequests, NULL);
 }
 
 /* What an earlier incarnation of this client has sent; NULL: not that one. */
@@ -475,29 +464,20 @@ void client_end_replied(struct client *client, const struct client_call *call,
 /* Whether this attempt has been seen; if not, it is from now on. */
 static bool rerequest_is_known(struct client *client, const struct view_rerequest *rerequest)
 {
-    for (uint32_t i = 0; i < client->rerequest_count; i++) {
-        struct client_rerequest *known = &client->rerequests[i];
+    for (uint32_t i = 0; i < client->rerequests.count; i++) {
+        struct client_rerequest *known = &client->rerequests.items[i];
         if (known->scan != rerequest->rerequest.scan) continue;
         if (!text_equal(text_of(known->worker), rerequest->worker)) continue;
         bool is_same = known->attempt == rerequest->rerequest.attempt;
         known->attempt = rerequest->rerequest.attempt;
         return is_same;
     }
-    if (client->rerequest_count == client->rerequest_capacity) {
-        uint32_t capacity =
-            client->rerequest_capacity == 0 ? REREQUESTS_FIRST : client->rerequest_capacity * 2;
-        struct client_rerequest *rerequests = NULL;
-        if (capacity / client->config.plan->scan_count <= MANIFEST_WORKERS_MAX * 2) {
-            rerequests = memory_resize(NULL, client->rerequests,
-                                       sizeof *rerequests * client->rerequest_capacity,
-                                       sizeof *rerequests * capacity);
-        }
-        /* It is asked for again: without memory that is soon enough. */
-        if (rerequests == NULL) return true;
-        client->rerequests = rerequests;
-        client->rerequest_capacity = capacity;
+    struct client_rerequest *added = NULL;
+    if (client->rerequests.count / client->config.plan->scan_count < MANIFEST_WORKERS_MAX * 2) {
+        added = array_add(&client->rerequests, NULL);
     }
-    struct client_rerequest *added = &client->rerequests[client->rerequest_count++];
+    /* It is asked for again: without memory that is soon enough. */
+    if (added == NULL) return true;
     *added = (struct client_rerequest){.scan = rerequest->rerequest.scan,
                                        .attempt = rerequest->rerequest.attempt};
     memcpy(added->worker, rerequest->worker.bytes, rerequest->worker.size);
@@ -560,7 +540,7 @@ void client_scans_forget(struct client *client)
                 chunk_forget_rerequest(scan, number);
         }
     }
-    client->rerequest_count = 0;
+    client->rerequests.count = 0;
 }
 
 void client_scans_drive(struct client *client, struct effects *effects)

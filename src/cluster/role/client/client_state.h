@@ -12,6 +12,7 @@
 #ifndef CLUSTER_ROLE_CLIENT_CLIENT_STATE_H
 #define CLUSTER_ROLE_CLIENT_CLIENT_STATE_H
 
+#include "engine/base/array.h"
 #include "engine/base/random.h"
 #include "cluster/role/client/client.h"
 
@@ -80,7 +81,7 @@ struct client_scan {
 
     struct chunk_record *chunks; /* Of chunks that have been read, */
     uint64_t read_count;         /* which are those below this. */
-    uint64_t chunk_capacity;
+    uint32_t chunk_capacity;
     bool is_reading_on; /* Chunk read_count is in a slot. */
     bool is_counted;    /* There are read_count chunks, and no more. */
     uint64_t sum;       /* Of their producer hashes. */
@@ -142,9 +143,7 @@ struct client {
     uint32_t slot_count;
     uint32_t flying_count;
     uint64_t resent_count;
-    struct client_rerequest *rerequests;
-    uint32_t rerequest_count;
-    uint32_t rerequest_capacity;
+    ARRAY_OF(struct client_rerequest) rerequests;
 
     struct client_query *queries; /* By the plan's queries. */
     bool audit_are_ready;

@@ -4,8 +4,8 @@
  */
 #include "cluster/role/worker/output_buffer.h"
 
+#include "engine/base/array.h"
 #include "engine/base/assert.h"
-#include "engine/base/memory.h"
 
 /* A quarter of the limit is left to folds: they can't work without memory, kept messages can. */
 enum { SHORT_FRACTION = 4 };
@@ -16,21 +16,11 @@ static bool memory_is_short(const struct output_buffer *output_buffer)
                                                budget_limit(output_buffer->budget) / SHORT_FRACTION;
 }
 
-static status reserve(struct output_buffer *output_buffer, struct error *err)
-{
-    if (output_buffer->count < output_buffer->capacity) return STATUS_OK;
-    uint64_t grown = output_buffer->capacity == 0 ? 16 : output_buffer->capacity * 2;
-    struct output_buffer_item *items = memory_resize(
-        NULL, output_buffer->items, output_buffer->capacity * sizeof *items, grown * sizeof *items);
-    if (items == NULL) return error_memory(err);
-    output_buffer->items = items;
-    output_buffer->capacity = grown;
-    return STATUS_OK;
-}
-
 status output_buffer_put(struct output_buffer *output_buffer, struct buf *bytes, struct error *err)
 {
-    TRY(reserve(output_buffer, err));
+    if (!array_reserve(output_buffer, NULL, (size_t)output_buffer->count + 1)) {
+        return error_memory(err);
+    }
     struct output_buffer_item item = {.bytes = {.budget = output_buffer->budget}};
     if (bytes->size > 0 && memory_is_short(output_buffer)) {
         if (output_buffer->file == NULL)
@@ -71,10 +61,10 @@ status output_buffer_get(const struct output_buffer *output_buffer, uint64_t num
 
 void output_buffer_clear(struct output_buffer *output_buffer)
 {
-    for (uint64_t i = 0; i < output_buffer->count; i++) {
+    for (uint32_t i = 0; i < output_buffer->count; i++) {
         buf_done(&output_buffer->items[i].bytes);
     }
-    memory_free(NULL, output_buffer->items, output_buffer->capacity * sizeof *output_buffer->items);
+    array_done(output_buffer, NULL);
     spill_close(output_buffer->file);
     *output_buffer =
         (struct output_buffer){.budget = output_buffer->budget, .store = output_buffer->store};

@@ -22,8 +22,8 @@ struct output_buffer {
     struct spill_store *store; /* NULL: memory only. */
     struct spill_file *file;   /* NULL until needed. */
     struct output_buffer_item *items;
-    uint64_t count;
-    uint64_t capacity;
+    uint32_t count;
+    uint32_t capacity;
 };
 
 /* Appends a message; the bytes are moved or written. */
