@@ -97,7 +97,7 @@ static void mac_compute(const void *bytes, size_t size, const struct datagram_ke
     ASSERT(refused == 0); /* Only wrong sizes are refused. */
 }
 
-/* ---- out ---- */
+/* ---- fields ---- */
 
 static bool is_control(char byte)
 {
@@ -112,185 +112,6 @@ static void put_short(struct codec_writer *writer, const char *string, size_t ar
     buf_put(writer->out, string, size);
 }
 
-static void put_name(struct codec_writer *writer, const char *name)
-{
-    put_short(writer, name, DATAGRAM_NAME_SIZE);
-    ASSERT(manifest_name_valid(text_of(name)));
-}
-
-static void put_optional_name(struct codec_writer *writer, const char *name)
-{
-    if (name[0] != '\0') {
-        put_name(writer, name);
-    } else {
-        codec_put_u8(writer, 0);
-    }
-}
-
-static void put_message(struct codec_writer *writer, const char *message)
-{
-    char clean[DATAGRAM_TEXT_SIZE] = "";
-    size_t size = strnlen(message, sizeof clean);
-    ASSERT(size < sizeof clean);
-    for (size_t i = 0; i < size; i++) {
-        clean[i] = is_control(message[i]) ? ' ' : message[i];
-    }
-    put_short(writer, clean, sizeof clean);
-}
-
-static void put_term(struct codec_writer *writer, struct term term)
-{
-    codec_put_u64(writer, term.number);
-    codec_put_u32(writer, term.holder);
-}
-
-static void put_place(struct codec_writer *writer, struct event_place place)
-{
-    codec_put_u64(writer, place.term);
-    codec_put_u32(writer, place.sequence);
-}
-
-static void put_heartbeat(struct codec_writer *writer, const struct heartbeat *heartbeat)
-{
-    codec_put_choice(writer, heartbeat->role, NODE_ROLES);
-    codec_put_choice(writer, heartbeat->state, HEARTBEAT_STATES);
-    put_term(writer, heartbeat->seen);
-    codec_put_u64(writer, heartbeat->progress);
-    codec_put_u64(writer, heartbeat->uptime_ms);
-    codec_put_u64(writer, heartbeat->replayed);
-    codec_put_u64(writer, heartbeat->resident_bytes);
-    codec_put_u32(writer, heartbeat->job_count);
-    put_place(writer, heartbeat->events);
-}
-
-static void put_challenge(struct codec_writer *writer, const struct challenge *challenge)
-{
-    codec_put_u64(writer, challenge->incarnation);
-    codec_put_u64(writer, challenge->sequence);
-    codec_put_u64(writer, challenge->nonce);
-}
-
-static void put_election(struct codec_writer *writer, const struct election_message *election)
-{
-    codec_put_choice(writer, election->kind, ELECTION_KINDS);
-    put_term(writer, election->term);
-    codec_put_u64(writer, election->round);
-    codec_put_bool(writer, election->eligible);
-    codec_put_u64(writer, election->heard_ago);
-    codec_put_u64(writer, election->cluster);
-}
-
-static void put_order(struct codec_writer *writer, const struct order *order)
-{
-    put_term(writer, order->term);
-    codec_put_choice(writer, order->kind, ORDER_KINDS);
-    codec_put_u64(writer, order->incarnation);
-}
-
-static void put_view(struct codec_writer *writer, const struct view *view)
-{
-    ASSERT(view->node_count <= DATAGRAM_NODES_MAX);
-    put_term(writer, view->term);
-    put_optional_name(writer, view->leader);
-    codec_put_u32(writer, view->node_total);
-    codec_put_u8(writer, (uint8_t)view->node_count);
-    for (uint32_t i = 0; i < view->node_count; i++) {
-        const struct monitored *node = &view->nodes[i];
-        put_name(writer, node->name);
-        codec_put_choice(writer, node->role, NODE_ROLES);
-        codec_put_choice(writer, node->state, HEALTH_STATES);
-        codec_put_u64(writer, node->incarnation);
-        codec_put_u64(writer, node->uptime_ms);
-        codec_put_u64(writer, node->silent_ms);
-        codec_put_u32(writer, node->restarts);
-        codec_put_u64(writer, node->resident_bytes);
-        codec_put_u32(writer, node->job_count);
-        put_message(writer, node->problem);
-    }
-}
-
-static bool is_in_order(const struct event_list *list, uint32_t index)
-{
-    if (index == 0) return true;
-    return event_place_compare(list->events[index - 1].place, list->events[index].place) < 0;
-}
-
-static void put_events(struct codec_writer *writer, const struct event_list *list)
-{
-    ASSERT(list->event_count <= DATAGRAM_EVENTS_MAX);
-    codec_put_u8(writer, (uint8_t)list->event_count);
-    for (uint32_t i = 0; i < list->event_count; i++) {
-        const struct cluster_event *event = &list->events[i];
-        ASSERT(is_in_order(list, i));
-        put_place(writer, event->place);
-        codec_put_choice(writer, event->kind, HAPPENED_KINDS);
-        codec_put_u64(writer, event->age_ms);
-        put_name(writer, event->node);
-        codec_put_u64(writer, event->incarnation);
-        codec_put_u64(writer, event->number);
-        put_message(writer, event->text);
-    }
-}
-
-static void put_ask(struct codec_writer *writer, const struct ask *ask)
-{
-    codec_put_choice(writer, ask->kind, ASK_KINDS);
-    put_optional_name(writer, ask->node);
-}
-
-static void put_fields(struct codec_writer *writer, const struct datagram *datagram)
-{
-    switch (datagram->kind) {
-    case DATAGRAM_HEARTBEAT:
-        put_heartbeat(writer, &datagram->heartbeat);
-        return;
-    case DATAGRAM_CHALLENGE:
-        put_challenge(writer, &datagram->challenge);
-        return;
-    case DATAGRAM_ELECTION:
-        put_election(writer, &datagram->election);
-        return;
-    case DATAGRAM_ORDER:
-        put_order(writer, &datagram->order);
-        return;
-    case DATAGRAM_VIEW:
-        put_view(writer, &datagram->view);
-        return;
-    case DATAGRAM_EVENTS:
-        put_events(writer, &datagram->events);
-        return;
-    case DATAGRAM_ASK:
-        put_ask(writer, &datagram->ask);
-        return;
-    case DATAGRAM_KINDS:
-        break;
-    }
-}
-
-void datagram_encode(const struct datagram *datagram, const struct datagram_key *key,
-                     struct buf *out)
-{
-    ASSERT(datagram->kind >= DATAGRAM_HEARTBEAT);
-    ASSERT(datagram->kind < DATAGRAM_KINDS);
-    buf_reset(out);
-    struct codec_writer writer = codec_begin(out);
-    codec_put_u8(&writer, VERSION);
-    codec_put_u8(&writer, (uint8_t)datagram->kind);
-    put_name(&writer, datagram->from);
-    put_name(&writer, datagram->to);
-    codec_put_u64(&writer, datagram->incarnation);
-    codec_put_u64(&writer, datagram->sequence);
-    codec_put_u64(&writer, datagram->nonce);
-    put_fields(&writer, datagram);
-    if (out->failed) return;
-    uint8_t mac[MAC_BYTES];
-    mac_compute(out->bytes, out->size, key, mac);
-    buf_put(out, mac, sizeof mac);
-    ASSERT(out->size <= DATAGRAM_BYTES_MAX);
-}
-
-/* ---- in ---- */
-
 /* Copies a text that is shorter than the array, which is zeroed, and returns it. */
 static struct text get_short(struct codec_reader *reader, char *array, size_t array_bytes)
 {
@@ -302,158 +123,237 @@ static struct text get_short(struct codec_reader *reader, char *array, size_t ar
     return (struct text){array, (uint32_t)size};
 }
 
-static void get_optional_name(struct codec_reader *reader, char *name)
+/* Writes or reads, as xdr(3) does: one list of fields serves both, so that they cannot differ. A
+ * function of a field returns the value that is written, or the one read. */
+struct transfer {
+    struct codec_writer *writer; /* NULL: it reads. */
+    struct codec_reader *reader;
+};
+
+static uint64_t pass_u64(const struct transfer *transfer, uint64_t value)
 {
-    struct text text = get_short(reader, name, DATAGRAM_NAME_SIZE);
-    if (text.size > 0 && !manifest_name_valid(text)) codec_fail(reader, "a name is none");
+    if (transfer->writer == NULL) return codec_get_u64(transfer->reader);
+    codec_put_u64(transfer->writer, value);
+    return value;
 }
 
-static void get_name(struct codec_reader *reader, char *name)
+static uint32_t pass_u32(const struct transfer *transfer, uint32_t value)
 {
-    get_optional_name(reader, name);
-    if (name[0] == '\0') codec_fail(reader, "a name is missing");
+    if (transfer->writer == NULL) return codec_get_u32(transfer->reader);
+    codec_put_u32(transfer->writer, value);
+    return value;
 }
 
-static void get_message(struct codec_reader *reader, char *message)
+static uint32_t pass_choice(const struct transfer *transfer, uint32_t value, uint32_t count)
 {
-    struct text text = get_short(reader, message, DATAGRAM_TEXT_SIZE);
-    for (uint32_t i = 0; i < text.size; i++) {
-        if (is_control(text.bytes[i])) codec_fail(reader, "a text has control bytes");
+    if (transfer->writer == NULL) return codec_get_choice(transfer->reader, count);
+    codec_put_choice(transfer->writer, value, count);
+    return value;
+}
+
+/* A count is a byte. */
+static uint32_t pass_count(const struct transfer *transfer, uint32_t count, uint32_t limit)
+{
+    if (transfer->writer != NULL) {
+        ASSERT(count <= limit);
+        codec_put_u8(transfer->writer, (uint8_t)count);
+        return count;
     }
-}
-
-static uint32_t get_count(struct codec_reader *reader, uint32_t limit)
-{
-    uint32_t count = codec_get_u8(reader);
+    count = codec_get_u8(transfer->reader);
     if (count <= limit) return count;
-    codec_fail(reader, "more items are announced than there can be");
+    codec_fail(transfer->reader, "more items are announced than there can be");
     return 0;
 }
 
-static struct term get_term(struct codec_reader *reader)
+static void pass_optional_name(const struct transfer *transfer, char *name)
 {
-    struct term term;
-    term.number = codec_get_u64(reader);
-    term.holder = codec_get_u32(reader);
-    return term;
+    if (transfer->writer != NULL) {
+        put_short(transfer->writer, name, DATAGRAM_NAME_SIZE);
+        ASSERT(name[0] == '\0' || manifest_name_valid(text_of(name)));
+        return;
+    }
+    struct text text = get_short(transfer->reader, name, DATAGRAM_NAME_SIZE);
+    if (text.size > 0 && !manifest_name_valid(text)) codec_fail(transfer->reader, "a name is none");
 }
 
-static struct event_place get_place(struct codec_reader *reader)
+static void pass_name(const struct transfer *transfer, char *name)
 {
-    struct event_place place;
-    place.term = codec_get_u64(reader);
-    place.sequence = codec_get_u32(reader);
-    return place;
+    pass_optional_name(transfer, name);
+    if (name[0] != '\0') return;
+    ASSERT(transfer->writer == NULL);
+    codec_fail(transfer->reader, "a name is missing");
 }
 
-static void get_heartbeat(struct codec_reader *reader, struct heartbeat *heartbeat)
+static void pass_message(const struct transfer *transfer, char *message)
 {
-    heartbeat->role = (enum node_role)codec_get_choice(reader, NODE_ROLES);
-    heartbeat->state = (enum heartbeat_state)codec_get_choice(reader, HEARTBEAT_STATES);
-    heartbeat->seen = get_term(reader);
-    heartbeat->progress = codec_get_u64(reader);
-    heartbeat->uptime_ms = codec_get_u64(reader);
-    heartbeat->replayed = codec_get_u64(reader);
-    heartbeat->resident_bytes = codec_get_u64(reader);
-    heartbeat->job_count = codec_get_u32(reader);
-    heartbeat->events = get_place(reader);
+    if (transfer->writer == NULL) {
+        struct text text = get_short(transfer->reader, message, DATAGRAM_TEXT_SIZE);
+        for (uint32_t i = 0; i < text.size; i++) {
+            if (is_control(text.bytes[i])) codec_fail(transfer->reader, "a text has control bytes");
+        }
+        return;
+    }
+    for (size_t i = 0; i < DATAGRAM_TEXT_SIZE && message[i] != '\0'; i++) {
+        if (is_control(message[i])) message[i] = ' ';
+    }
+    put_short(transfer->writer, message, DATAGRAM_TEXT_SIZE);
 }
 
-static void get_challenge(struct codec_reader *reader, struct challenge *challenge)
+static void pass_term(const struct transfer *transfer, struct term *term)
 {
-    challenge->incarnation = codec_get_u64(reader);
-    challenge->sequence = codec_get_u64(reader);
-    challenge->nonce = codec_get_u64(reader);
+    term->number = pass_u64(transfer, term->number);
+    term->holder = pass_u32(transfer, term->holder);
 }
 
-static void get_election(struct codec_reader *reader, struct election_message *election)
+static void pass_place(const struct transfer *transfer, struct event_place *place)
 {
-    election->kind = (enum election_kind)codec_get_choice(reader, ELECTION_KINDS);
-    election->term = get_term(reader);
-    election->round = codec_get_u64(reader);
-    election->eligible = codec_get_bool(reader);
-    election->heard_ago = codec_get_u64(reader);
-    election->cluster = codec_get_u64(reader);
+    place->term = pass_u64(transfer, place->term);
+    place->sequence = pass_u32(transfer, place->sequence);
 }
 
-static void get_order(struct codec_reader *reader, struct order *order)
+/* ---- kinds ---- */
+
+static void pass_heartbeat(const struct transfer *transfer, struct heartbeat *heartbeat)
 {
-    order->term = get_term(reader);
-    order->kind = (enum order_kind)codec_get_choice(reader, ORDER_KINDS);
-    order->incarnation = codec_get_u64(reader);
+    heartbeat->role = (enum node_role)pass_choice(transfer, heartbeat->role, NODE_ROLES);
+    heartbeat->state =
+        (enum heartbeat_state)pass_choice(transfer, heartbeat->state, HEARTBEAT_STATES);
+    pass_term(transfer, &heartbeat->seen);
+    heartbeat->progress = pass_u64(transfer, heartbeat->progress);
+    heartbeat->uptime_ms = pass_u64(transfer, heartbeat->uptime_ms);
+    heartbeat->replayed = pass_u64(transfer, heartbeat->replayed);
+    heartbeat->resident_bytes = pass_u64(transfer, heartbeat->resident_bytes);
+    heartbeat->job_count = pass_u32(transfer, heartbeat->job_count);
+    pass_place(transfer, &heartbeat->events);
 }
 
-static void get_view(struct codec_reader *reader, struct view *view)
+static void pass_challenge(const struct transfer *transfer, struct challenge *challenge)
 {
-    view->term = get_term(reader);
-    get_optional_name(reader, view->leader);
-    view->node_total = codec_get_u32(reader);
-    view->node_count = get_count(reader, DATAGRAM_NODES_MAX);
+    challenge->incarnation = pass_u64(transfer, challenge->incarnation);
+    challenge->sequence = pass_u64(transfer, challenge->sequence);
+    challenge->nonce = pass_u64(transfer, challenge->nonce);
+}
+
+static void pass_election(const struct transfer *transfer, struct election_message *election)
+{
+    election->kind = (enum election_kind)pass_choice(transfer, election->kind, ELECTION_KINDS);
+    pass_term(transfer, &election->term);
+    election->round = pass_u64(transfer, election->round);
+    election->eligible = pass_choice(transfer, election->eligible, 2) != 0;
+    election->heard_ago = pass_u64(transfer, election->heard_ago);
+    election->cluster = pass_u64(transfer, election->cluster);
+}
+
+static void pass_order(const struct transfer *transfer, struct order *order)
+{
+    pass_term(transfer, &order->term);
+    order->kind = (enum order_kind)pass_choice(transfer, order->kind, ORDER_KINDS);
+    order->incarnation = pass_u64(transfer, order->incarnation);
+}
+
+static void pass_view(const struct transfer *transfer, struct view *view)
+{
+    pass_term(transfer, &view->term);
+    pass_optional_name(transfer, view->leader);
+    view->node_total = pass_u32(transfer, view->node_total);
+    view->node_count = pass_count(transfer, view->node_count, DATAGRAM_NODES_MAX);
     for (uint32_t i = 0; i < view->node_count; i++) {
         struct monitored *node = &view->nodes[i];
-        get_name(reader, node->name);
-        node->role = (enum node_role)codec_get_choice(reader, NODE_ROLES);
-        node->state = (enum health)codec_get_choice(reader, HEALTH_STATES);
-        node->incarnation = codec_get_u64(reader);
-        node->uptime_ms = codec_get_u64(reader);
-        node->silent_ms = codec_get_u64(reader);
-        node->restarts = codec_get_u32(reader);
-        node->resident_bytes = codec_get_u64(reader);
-        node->job_count = codec_get_u32(reader);
-        get_message(reader, node->problem);
+        pass_name(transfer, node->name);
+        node->role = (enum node_role)pass_choice(transfer, node->role, NODE_ROLES);
+        node->state = (enum health)pass_choice(transfer, node->state, HEALTH_STATES);
+        node->incarnation = pass_u64(transfer, node->incarnation);
+        node->uptime_ms = pass_u64(transfer, node->uptime_ms);
+        node->silent_ms = pass_u64(transfer, node->silent_ms);
+        node->restarts = pass_u32(transfer, node->restarts);
+        node->resident_bytes = pass_u64(transfer, node->resident_bytes);
+        node->job_count = pass_u32(transfer, node->job_count);
+        pass_message(transfer, node->problem);
     }
 }
 
-static void get_events(struct codec_reader *reader, struct event_list *list)
+static bool is_in_order(const struct event_list *list, uint32_t index)
 {
-    list->event_count = get_count(reader, DATAGRAM_EVENTS_MAX);
+    if (index == 0) return true;
+    return event_place_compare(list->events[index - 1].place, list->events[index].place) < 0;
+}
+
+static void pass_events(const struct transfer *transfer, struct event_list *list)
+{
+    list->event_count = pass_count(transfer, list->event_count, DATAGRAM_EVENTS_MAX);
     for (uint32_t i = 0; i < list->event_count; i++) {
         struct cluster_event *event = &list->events[i];
-        event->place = get_place(reader);
-        event->kind = (enum cluster_event_kind)codec_get_choice(reader, HAPPENED_KINDS);
-        event->age_ms = codec_get_u64(reader);
-        get_name(reader, event->node);
-        event->incarnation = codec_get_u64(reader);
-        event->number = codec_get_u64(reader);
-        get_message(reader, event->text);
-        if (!is_in_order(list, i)) codec_fail(reader, "its events are not in order");
+        pass_place(transfer, &event->place);
+        event->kind = (enum cluster_event_kind)pass_choice(transfer, event->kind, HAPPENED_KINDS);
+        event->age_ms = pass_u64(transfer, event->age_ms);
+        pass_name(transfer, event->node);
+        event->incarnation = pass_u64(transfer, event->incarnation);
+        event->number = pass_u64(transfer, event->number);
+        pass_message(transfer, event->text);
+        if (is_in_order(list, i)) continue;
+        ASSERT(transfer->writer == NULL);
+        codec_fail(transfer->reader, "its events are not in order");
     }
 }
 
-static void get_ask(struct codec_reader *reader, struct ask *ask)
+static void pass_ask(const struct transfer *transfer, struct ask *ask)
 {
-    ask->kind = (enum ask_kind)codec_get_choice(reader, ASK_KINDS);
-    get_optional_name(reader, ask->node);
+    ask->kind = (enum ask_kind)pass_choice(transfer, ask->kind, ASK_KINDS);
+    pass_optional_name(transfer, ask->node);
 }
 
-static void get_fields(struct codec_reader *reader, struct datagram *datagram)
+/* All after the kind. */
+static void pass_datagram(const struct transfer *transfer, struct datagram *datagram)
 {
+    pass_name(transfer, datagram->from);
+    pass_name(transfer, datagram->to);
+    datagram->incarnation = pass_u64(transfer, datagram->incarnation);
+    datagram->sequence = pass_u64(transfer, datagram->sequence);
+    datagram->nonce = pass_u64(transfer, datagram->nonce);
     switch (datagram->kind) {
     case DATAGRAM_HEARTBEAT:
-        get_heartbeat(reader, &datagram->heartbeat);
+        pass_heartbeat(transfer, &datagram->heartbeat);
         return;
     case DATAGRAM_CHALLENGE:
-        get_challenge(reader, &datagram->challenge);
+        pass_challenge(transfer, &datagram->challenge);
         return;
     case DATAGRAM_ELECTION:
-        get_election(reader, &datagram->election);
+        pass_election(transfer, &datagram->election);
         return;
     case DATAGRAM_ORDER:
-        get_order(reader, &datagram->order);
+        pass_order(transfer, &datagram->order);
         return;
     case DATAGRAM_VIEW:
-        get_view(reader, &datagram->view);
+        pass_view(transfer, &datagram->view);
         return;
     case DATAGRAM_EVENTS:
-        get_events(reader, &datagram->events);
+        pass_events(transfer, &datagram->events);
         return;
     case DATAGRAM_ASK:
-        get_ask(reader, &datagram->ask);
+        pass_ask(transfer, &datagram->ask);
         return;
     case DATAGRAM_KINDS:
         break;
     }
-    codec_fail(reader, "its kind is not known");
+    codec_fail(transfer->reader, "its kind is not known");
+}
+
+void datagram_encode(const struct datagram *datagram, const struct datagram_key *key,
+                     struct buf *out)
+{
+    ASSERT(datagram->kind >= DATAGRAM_HEARTBEAT);
+    ASSERT(datagram->kind < DATAGRAM_KINDS);
+    buf_reset(out);
+    struct codec_writer writer = codec_begin(out);
+    codec_put_u8(&writer, VERSION);
+    codec_put_u8(&writer, (uint8_t)datagram->kind);
+    struct datagram copy = *datagram; /* pass_message cleans its texts. */
+    pass_datagram(&(struct transfer){.writer = &writer}, &copy);
+    if (out->failed) return;
+    uint8_t mac[MAC_BYTES];
+    mac_compute(out->bytes, out->size, key, mac);
+    buf_put(out, mac, sizeof mac);
+    ASSERT(out->size <= DATAGRAM_BYTES_MAX);
 }
 
 static bool mac_matches(struct text bytes, const struct datagram_key *key)
@@ -476,12 +376,7 @@ status datagram_decode(struct text bytes, const struct datagram_key *key, struct
     struct datagram datagram = {0}; /* So that names and texts are terminated. */
     if (codec_get_u8(&reader) != VERSION) codec_fail(&reader, "its version is not known");
     datagram.kind = (enum datagram_kind)codec_get_u8(&reader);
-    get_name(&reader, datagram.from);
-    get_name(&reader, datagram.to);
-    datagram.incarnation = codec_get_u64(&reader);
-    datagram.sequence = codec_get_u64(&reader);
-    datagram.nonce = codec_get_u64(&reader);
-    get_fields(&reader, &datagram);
+    pass_datagram(&(struct transfer){.reader = &reader}, &datagram);
     TRY(codec_finish(&reader, "a datagram", err));
     *out = datagram;
     return STATUS_OK;
