@@ -315,7 +315,7 @@ static void somebody_else_who_has_the_lock_is_left_alone(void **state)
     assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         assert_int_equal(driver_do(driver, actions[i], "w1", &err), STATUS_IO);
-        assert_non_null(strstr(err.text, "w1 is in use by a process that is not known"));
+        assert_non_null(strstr(err.text, "w1 is in use by a process that this host does not know"));
         assert_int_equal(state_of(bystander), 'S');
     }
     assert_int_equal(close(fd), 0);
