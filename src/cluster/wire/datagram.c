@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "engine/base/assert.h"
-#include "engine/data/codec.h"
 #include "cluster/wire/manifest.h"
+#include "cluster/wire/transfer.h"
 
 enum {
     VERSION = 1,
@@ -123,34 +123,6 @@ static struct text get_short(struct codec_reader *reader, char *array, size_t ar
     return (struct text){array, (uint32_t)size};
 }
 
-/* Writes or reads, as xdr(3) does: one list of fields serves both, so that they cannot differ. A
- * function of a field returns the value that is written, or the one read. */
-struct transfer {
-    struct codec_writer *writer; /* NULL: it reads. */
-    struct codec_reader *reader;
-};
-
-static uint64_t pass_u64(const struct transfer *transfer, uint64_t value)
-{
-    if (transfer->writer == NULL) return codec_get_u64(transfer->reader);
-    codec_put_u64(transfer->writer, value);
-    return value;
-}
-
-static uint32_t pass_u32(const struct transfer *transfer, uint32_t value)
-{
-    if (transfer->writer == NULL) return codec_get_u32(transfer->reader);
-    codec_put_u32(transfer->writer, value);
-    return value;
-}
-
-static uint32_t pass_choice(const struct transfer *transfer, uint32_t value, uint32_t count)
-{
-    if (transfer->writer == NULL) return codec_get_choice(transfer->reader, count);
-    codec_put_choice(transfer->writer, value, count);
-    return value;
-}
-
 /* A count is a byte. */
 static uint32_t pass_count(const struct transfer *transfer, uint32_t count, uint32_t limit)
 {
@@ -201,73 +173,72 @@ static void pass_message(const struct transfer *transfer, char *message)
 
 static void pass_term(const struct transfer *transfer, struct term *term)
 {
-    term->number = pass_u64(transfer, term->number);
-    term->holder = pass_u32(transfer, term->holder);
+    pass_u64(transfer, &term->number);
+    pass_u32(transfer, &term->holder);
 }
 
 static void pass_place(const struct transfer *transfer, struct event_place *place)
 {
-    place->term = pass_u64(transfer, place->term);
-    place->sequence = pass_u32(transfer, place->sequence);
+    pass_u64(transfer, &place->term);
+    pass_u32(transfer, &place->sequence);
 }
 
 /* ---- kinds ---- */
 
 static void pass_heartbeat(const struct transfer *transfer, struct heartbeat *heartbeat)
 {
-    heartbeat->role = (enum node_role)pass_choice(transfer, heartbeat->role, NODE_ROLES);
-    heartbeat->state =
-        (enum heartbeat_state)pass_choice(transfer, heartbeat->state, HEARTBEAT_STATES);
+    PASS_CHOICE(transfer, heartbeat->role, NODE_ROLES);
+    PASS_CHOICE(transfer, heartbeat->state, HEARTBEAT_STATES);
     pass_term(transfer, &heartbeat->seen);
-    heartbeat->progress = pass_u64(transfer, heartbeat->progress);
-    heartbeat->uptime_ms = pass_u64(transfer, heartbeat->uptime_ms);
-    heartbeat->replayed = pass_u64(transfer, heartbeat->replayed);
-    heartbeat->resident_bytes = pass_u64(transfer, heartbeat->resident_bytes);
-    heartbeat->job_count = pass_u32(transfer, heartbeat->job_count);
+    pass_u64(transfer, &heartbeat->progress);
+    pass_u64(transfer, &heartbeat->uptime_ms);
+    pass_u64(transfer, &heartbeat->replayed);
+    pass_u64(transfer, &heartbeat->resident_bytes);
+    pass_u32(transfer, &heartbeat->job_count);
     pass_place(transfer, &heartbeat->events);
 }
 
 static void pass_challenge(const struct transfer *transfer, struct challenge *challenge)
 {
-    challenge->incarnation = pass_u64(transfer, challenge->incarnation);
-    challenge->sequence = pass_u64(transfer, challenge->sequence);
-    challenge->nonce = pass_u64(transfer, challenge->nonce);
+    pass_u64(transfer, &challenge->incarnation);
+    pass_u64(transfer, &challenge->sequence);
+    pass_u64(transfer, &challenge->nonce);
 }
 
 static void pass_election(const struct transfer *transfer, struct election_message *election)
 {
-    election->kind = (enum election_kind)pass_choice(transfer, election->kind, ELECTION_KINDS);
+    PASS_CHOICE(transfer, election->kind, ELECTION_KINDS);
     pass_term(transfer, &election->term);
-    election->round = pass_u64(transfer, election->round);
-    election->eligible = pass_choice(transfer, election->eligible, 2) != 0;
-    election->heard_ago = pass_u64(transfer, election->heard_ago);
-    election->cluster = pass_u64(transfer, election->cluster);
+    pass_u64(transfer, &election->round);
+    pass_bool(transfer, &election->eligible);
+    pass_u64(transfer, &election->heard_ago);
+    pass_u64(transfer, &election->cluster);
 }
 
 static void pass_order(const struct transfer *transfer, struct order *order)
 {
     pass_term(transfer, &order->term);
-    order->kind = (enum order_kind)pass_choice(transfer, order->kind, ORDER_KINDS);
-    order->incarnation = pass_u64(transfer, order->incarnation);
+    PASS_CHOICE(transfer, order->kind, ORDER_KINDS);
+    pass_u64(transfer, &order->incarnation);
 }
 
 static void pass_view(const struct transfer *transfer, struct view *view)
 {
     pass_term(transfer, &view->term);
     pass_optional_name(transfer, view->leader);
-    view->node_total = pass_u32(transfer, view->node_total);
+    pass_u32(transfer, &view->node_total);
     view->node_count = pass_count(transfer, view->node_count, DATAGRAM_NODES_MAX);
     for (uint32_t i = 0; i < view->node_count; i++) {
         struct monitored *node = &view->nodes[i];
         pass_name(transfer, node->name);
-        node->role = (enum node_role)pass_choice(transfer, node->role, NODE_ROLES);
-        node->state = (enum health)pass_choice(transfer, node->state, HEALTH_STATES);
-        node->incarnation = pass_u64(transfer, node->incarnation);
-        node->uptime_ms = pass_u64(transfer, node->uptime_ms);
-        node->silent_ms = pass_u64(transfer, node->silent_ms);
-        node->restarts = pass_u32(transfer, node->restarts);
-        node->resident_bytes = pass_u64(transfer, node->resident_bytes);
-        node->job_count = pass_u32(transfer, node->job_count);
+        PASS_CHOICE(transfer, node->role, NODE_ROLES);
+        PASS_CHOICE(transfer, node->state, HEALTH_STATES);
+        pass_u64(transfer, &node->incarnation);
+        pass_u64(transfer, &node->uptime_ms);
+        pass_u64(transfer, &node->silent_ms);
+        pass_u32(transfer, &node->restarts);
+        pass_u64(transfer, &node->resident_bytes);
+        pass_u32(transfer, &node->job_count);
         pass_message(transfer, node->problem);
     }
 }
@@ -284,11 +255,11 @@ static void pass_events(const struct transfer *transfer, struct event_list *list
     for (uint32_t i = 0; i < list->event_count; i++) {
         struct cluster_event *event = &list->events[i];
         pass_place(transfer, &event->place);
-        event->kind = (enum cluster_event_kind)pass_choice(transfer, event->kind, HAPPENED_KINDS);
-        event->age_ms = pass_u64(transfer, event->age_ms);
+        PASS_CHOICE(transfer, event->kind, HAPPENED_KINDS);
+        pass_u64(transfer, &event->age_ms);
         pass_name(transfer, event->node);
-        event->incarnation = pass_u64(transfer, event->incarnation);
-        event->number = pass_u64(transfer, event->number);
+        pass_u64(transfer, &event->incarnation);
+        pass_u64(transfer, &event->number);
         pass_message(transfer, event->text);
         if (is_in_order(list, i)) continue;
         ASSERT(transfer->writer == NULL);
@@ -298,7 +269,7 @@ static void pass_events(const struct transfer *transfer, struct event_list *list
 
 static void pass_ask(const struct transfer *transfer, struct ask *ask)
 {
-    ask->kind = (enum ask_kind)pass_choice(transfer, ask->kind, ASK_KINDS);
+    PASS_CHOICE(transfer, ask->kind, ASK_KINDS);
     pass_optional_name(transfer, ask->node);
 }
 
@@ -307,9 +278,9 @@ static void pass_datagram(const struct transfer *transfer, struct datagram *data
 {
     pass_name(transfer, datagram->from);
     pass_name(transfer, datagram->to);
-    datagram->incarnation = pass_u64(transfer, datagram->incarnation);
-    datagram->sequence = pass_u64(transfer, datagram->sequence);
-    datagram->nonce = pass_u64(transfer, datagram->nonce);
+    pass_u64(transfer, &datagram->incarnation);
+    pass_u64(transfer, &datagram->sequence);
+    pass_u64(transfer, &datagram->nonce);
     switch (datagram->kind) {
     case DATAGRAM_HEARTBEAT:
         pass_heartbeat(transfer, &datagram->heartbeat);
