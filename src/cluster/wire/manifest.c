@@ -8,7 +8,7 @@
 #include "cluster/wire/manifest.h"
 
 #include "engine/base/hash.h"
-#include "engine/data/codec.h"
+#include "cluster/wire/transfer.h"
 
 enum {
     VERSION = 1,
@@ -36,64 +36,101 @@ bool manifest_name_valid(struct text name)
     return !text_equal(name, TEXT_LITERAL(".")) && !text_equal(name, TEXT_LITERAL(".."));
 }
 
-static void put_count(struct codec_writer *writer, uint32_t count, uint32_t limit)
+/* A field that breaks a rule: the encoder has no words for it. */
+static void pass_fail(const struct transfer *transfer, const char *problem)
 {
-    if (count > limit) writer->out->failed = true;
-    codec_put_u32(writer, count);
+    if (transfer->writer != NULL) {
+        transfer->writer->out->failed = true;
+    } else {
+        codec_fail(transfer->reader, problem);
+    }
 }
 
-static void put_text(struct codec_writer *writer, struct text text)
+static void pass_short(const struct transfer *transfer, struct text *text)
 {
-    if (text.size > MANIFEST_TEXT_MAX) writer->out->failed = true;
-    codec_put_text(writer, text);
+    pass_text(transfer, text);
+    if (text->size > MANIFEST_TEXT_MAX) pass_fail(transfer, "a text is too long");
 }
 
-static void put_name(struct codec_writer *writer, struct text name)
+static void pass_name(const struct transfer *transfer, struct text *name)
 {
-    if (!manifest_name_valid(name)) writer->out->failed = true;
-    codec_put_text(writer, name);
+    pass_text(transfer, name);
+    if (!manifest_name_valid(*name)) pass_fail(transfer, "a name is none");
 }
 
-static void put_queries(struct codec_writer *writer, const struct manifest *manifest)
+static void pass_queries(const struct transfer *transfer, struct manifest *manifest)
 {
-    put_count(writer, manifest->query_count, MANIFEST_QUERIES_MAX);
+    struct manifest_query *queries =
+        PASS_ARRAY(transfer, &manifest->queries, struct manifest_query, QUERY_BYTES,
+                   MANIFEST_QUERIES_MAX, &manifest->query_count);
     for (uint32_t i = 0; i < manifest->query_count; i++) {
-        put_text(writer, manifest->queries[i].name);
-        put_text(writer, manifest->queries[i].sql);
+        pass_short(transfer, &queries[i].name);
+        pass_short(transfer, &queries[i].sql);
     }
 }
 
-static void put_settings(struct codec_writer *writer, const struct manifest *manifest)
+static void pass_settings(const struct transfer *transfer, struct manifest *manifest)
 {
-    put_count(writer, manifest->setting_count, MANIFEST_SETTINGS_MAX);
+    struct manifest_setting *settings =
+        PASS_ARRAY(transfer, &manifest->settings, struct manifest_setting, SETTING_BYTES,
+                   MANIFEST_SETTINGS_MAX, &manifest->setting_count);
     for (uint32_t i = 0; i < manifest->setting_count; i++) {
-        put_text(writer, manifest->settings[i].name);
-        put_text(writer, manifest->settings[i].value);
+        pass_short(transfer, &settings[i].name);
+        pass_short(transfer, &settings[i].value);
     }
 }
 
-static void put_tables(struct codec_writer *writer, const struct manifest *manifest)
+static void pass_table(const struct transfer *transfer, struct manifest_table *table)
 {
-    put_count(writer, manifest->table_count, MANIFEST_TABLES_MAX);
+    pass_short(transfer, &table->name);
+    struct manifest_file *files = PASS_ARRAY(transfer, &table->files, struct manifest_file,
+                                             FILE_BYTES, MANIFEST_FILES_MAX, &table->file_count);
+    for (uint32_t i = 0; i < table->file_count; i++) {
+        pass_short(transfer, &files[i].name);
+        pass_u64(transfer, &files[i].size);
+    }
+}
+
+static void pass_tables(const struct transfer *transfer, struct manifest *manifest)
+{
+    struct manifest_table *tables =
+        PASS_ARRAY(transfer, &manifest->tables, struct manifest_table, TABLE_BYTES,
+                   MANIFEST_TABLES_MAX, &manifest->table_count);
     for (uint32_t i = 0; i < manifest->table_count; i++) {
-        const struct manifest_table *table = &manifest->tables[i];
-        put_text(writer, table->name);
-        put_count(writer, table->file_count, MANIFEST_FILES_MAX);
-        for (uint32_t file = 0; file < table->file_count; file++) {
-            put_text(writer, table->files[file].name);
-            codec_put_u64(writer, table->files[file].size);
-        }
+        pass_table(transfer, &tables[i]);
     }
 }
 
-static void put_workers(struct codec_writer *writer, const struct manifest *manifest)
+static void pass_workers(const struct transfer *transfer, struct manifest *manifest)
 {
-    put_count(writer, manifest->worker_count, MANIFEST_WORKERS_MAX);
+    struct manifest_worker *workers =
+        PASS_ARRAY(transfer, &manifest->workers, struct manifest_worker, WORKER_BYTES,
+                   MANIFEST_WORKERS_MAX, &manifest->worker_count);
     for (uint32_t i = 0; i < manifest->worker_count; i++) {
-        put_name(writer, manifest->workers[i].name);
-        codec_put_bool(writer, manifest->workers[i].maps);
-        codec_put_bool(writer, manifest->workers[i].folds);
+        pass_name(transfer, &workers[i].name);
+        pass_bool(transfer, &workers[i].maps);
+        pass_bool(transfer, &workers[i].folds);
     }
+}
+
+/* All after the mark. */
+static void pass_manifest(const struct transfer *transfer, struct manifest *manifest)
+{
+    pass_name(transfer, &manifest->job);
+    pass_short(transfer, &manifest->build);
+    pass_u64(transfer, &manifest->owner);
+    pass_u64(transfer, &manifest->plan);
+    pass_short(transfer, &manifest->tables_sql);
+    pass_queries(transfer, manifest);
+    pass_settings(transfer, manifest);
+    pass_tables(transfer, manifest);
+    pass_workers(transfer, manifest);
+    pass_u32(transfer, &manifest->shard_count);
+    pass_u32(transfer, &manifest->chunk_bytes);
+    pass_u32(transfer, &manifest->field_limit);
+    pass_u64(transfer, &manifest->broadcast_limit);
+    pass_u64(transfer, &manifest->memory_limit);
+    pass_u64(transfer, &manifest->log_limit);
 }
 
 void manifest_encode(const struct manifest *manifest, struct buf *out)
@@ -101,93 +138,9 @@ void manifest_encode(const struct manifest *manifest, struct buf *out)
     struct codec_writer writer = codec_begin(out);
     codec_put_u8(&writer, VERSION);
     codec_put_u8(&writer, MARK);
-    put_name(&writer, manifest->job);
-    put_text(&writer, manifest->build);
-    codec_put_u64(&writer, manifest->owner);
-    codec_put_u64(&writer, manifest->plan);
-    put_text(&writer, manifest->tables_sql);
-    put_queries(&writer, manifest);
-    put_settings(&writer, manifest);
-    put_tables(&writer, manifest);
-    put_workers(&writer, manifest);
-    codec_put_u32(&writer, manifest->shard_count);
-    codec_put_u32(&writer, manifest->chunk_bytes);
-    codec_put_u32(&writer, manifest->field_limit);
-    codec_put_u64(&writer, manifest->broadcast_limit);
-    codec_put_u64(&writer, manifest->memory_limit);
-    codec_put_u64(&writer, manifest->log_limit);
+    struct manifest copy = *manifest; /* What it points to is only read. */
+    pass_manifest(&(struct transfer){.writer = &writer}, &copy);
     codec_seal(&writer);
-}
-
-static struct text get_text(struct codec_reader *reader)
-{
-    struct text text = codec_get_text(reader);
-    if (text.size > MANIFEST_TEXT_MAX) codec_fail(reader, "a text is too long");
-    return text;
-}
-
-static struct text get_name(struct codec_reader *reader)
-{
-    struct text name = codec_get_text(reader);
-    if (!manifest_name_valid(name)) codec_fail(reader, "a name is none");
-    return name;
-}
-
-static void get_queries(struct codec_reader *reader, struct manifest *manifest)
-{
-    struct manifest_query *queries = CODEC_ARRAY(reader, struct manifest_query, QUERY_BYTES,
-                                                 MANIFEST_QUERIES_MAX, &manifest->query_count);
-    for (uint32_t i = 0; i < manifest->query_count; i++) {
-        queries[i].name = get_text(reader);
-        queries[i].sql = get_text(reader);
-    }
-    manifest->queries = queries;
-}
-
-static void get_settings(struct codec_reader *reader, struct manifest *manifest)
-{
-    struct manifest_setting *settings =
-        CODEC_ARRAY(reader, struct manifest_setting, SETTING_BYTES, MANIFEST_SETTINGS_MAX,
-                    &manifest->setting_count);
-    for (uint32_t i = 0; i < manifest->setting_count; i++) {
-        settings[i].name = get_text(reader);
-        settings[i].value = get_text(reader);
-    }
-    manifest->settings = settings;
-}
-
-static void get_table(struct codec_reader *reader, struct manifest_table *table)
-{
-    table->name = get_text(reader);
-    struct manifest_file *files = CODEC_ARRAY(reader, struct manifest_file, FILE_BYTES,
-                                              MANIFEST_FILES_MAX, &table->file_count);
-    for (uint32_t i = 0; i < table->file_count; i++) {
-        files[i].name = get_text(reader);
-        files[i].size = codec_get_u64(reader);
-    }
-    table->files = files;
-}
-
-static void get_tables(struct codec_reader *reader, struct manifest *manifest)
-{
-    struct manifest_table *tables = CODEC_ARRAY(reader, struct manifest_table, TABLE_BYTES,
-                                                MANIFEST_TABLES_MAX, &manifest->table_count);
-    for (uint32_t i = 0; i < manifest->table_count; i++) {
-        get_table(reader, &tables[i]);
-    }
-    manifest->tables = tables;
-}
-
-static void get_workers(struct codec_reader *reader, struct manifest *manifest)
-{
-    struct manifest_worker *workers = CODEC_ARRAY(reader, struct manifest_worker, WORKER_BYTES,
-                                                  MANIFEST_WORKERS_MAX, &manifest->worker_count);
-    for (uint32_t i = 0; i < manifest->worker_count; i++) {
-        workers[i].name = get_name(reader);
-        workers[i].maps = codec_get_bool(reader);
-        workers[i].folds = codec_get_bool(reader);
-    }
-    manifest->workers = workers;
 }
 
 status manifest_decode(struct text bytes, struct arena *arena, struct manifest *out,
@@ -197,21 +150,7 @@ status manifest_decode(struct text bytes, struct arena *arena, struct manifest *
     struct manifest manifest = {0};
     if (codec_get_u8(&reader) != VERSION) codec_fail(&reader, "it is of another version");
     if (codec_get_u8(&reader) != MARK) codec_fail(&reader, "it does not begin like one");
-    manifest.job = get_name(&reader);
-    manifest.build = get_text(&reader);
-    manifest.owner = codec_get_u64(&reader);
-    manifest.plan = codec_get_u64(&reader);
-    manifest.tables_sql = get_text(&reader);
-    get_queries(&reader, &manifest);
-    get_settings(&reader, &manifest);
-    get_tables(&reader, &manifest);
-    get_workers(&reader, &manifest);
-    manifest.shard_count = codec_get_u32(&reader);
-    manifest.chunk_bytes = codec_get_u32(&reader);
-    manifest.field_limit = codec_get_u32(&reader);
-    manifest.broadcast_limit = codec_get_u64(&reader);
-    manifest.memory_limit = codec_get_u64(&reader);
-    manifest.log_limit = codec_get_u64(&reader);
+    pass_manifest(&(struct transfer){.reader = &reader}, &manifest);
     TRY(codec_finish(&reader, "a manifest", err));
     *out = manifest;
     return STATUS_OK;

@@ -66,8 +66,8 @@ static void pass_sync(const struct transfer *transfer, struct message *message)
     pass_u64(transfer, &sync->request);
     pass_bool(transfer, &sync->renew);
     pass_bool(transfer, &sync->needs_manifest);
-    struct scan_sent *sent =
-        PASS_ARRAY(transfer, &sync->sent, struct scan_sent, SENT_BYTES, &sync->sent_count);
+    struct scan_sent *sent = PASS_ARRAY(transfer, &sync->sent, struct scan_sent, SENT_BYTES,
+                                        UINT32_MAX, &sync->sent_count);
     for (uint32_t i = 0; i < sync->sent_count; i++) {
         pass_u32(transfer, &sent[i].scan);
         pass_u64(transfer, &sent[i].count);
@@ -76,8 +76,8 @@ static void pass_sync(const struct transfer *transfer, struct message *message)
 
 static void pass_scans(const struct transfer *transfer, struct message_status *report)
 {
-    struct scan_state *scans =
-        PASS_ARRAY(transfer, &report->scans, struct scan_state, SCAN_BYTES, &report->scan_count);
+    struct scan_state *scans = PASS_ARRAY(transfer, &report->scans, struct scan_state, SCAN_BYTES,
+                                          UINT32_MAX, &report->scan_count);
     for (uint32_t i = 0; i < report->scan_count; i++) {
         pass_u32(transfer, &scans[i].scan);
         pass_bool(transfer, &scans[i].relevant);
@@ -89,8 +89,9 @@ static void pass_scans(const struct transfer *transfer, struct message_status *r
 
 static void pass_rerequests(const struct transfer *transfer, struct message_status *report)
 {
-    struct rerequest *rerequests = PASS_ARRAY(transfer, &report->rerequests, struct rerequest,
-                                              REREQUEST_BYTES, &report->rerequest_count);
+    struct rerequest *rerequests =
+        PASS_ARRAY(transfer, &report->rerequests, struct rerequest, REREQUEST_BYTES, UINT32_MAX,
+                   &report->rerequest_count);
     for (uint32_t i = 0; i < report->rerequest_count; i++) {
         pass_u32(transfer, &rerequests[i].scan);
         pass_u64(transfer, &rerequests[i].attempt);
@@ -101,7 +102,7 @@ static void pass_rerequests(const struct transfer *transfer, struct message_stat
 static void pass_queries(const struct transfer *transfer, struct message_status *report)
 {
     struct query_state *queries = PASS_ARRAY(transfer, &report->queries, struct query_state,
-                                             QUERY_BYTES, &report->query_count);
+                                             QUERY_BYTES, UINT32_MAX, &report->query_count);
     for (uint32_t i = 0; i < report->query_count; i++) {
         pass_u32(transfer, &queries[i].query);
         pass_u64(transfer, &queries[i].batch_count);
@@ -110,8 +111,8 @@ static void pass_queries(const struct transfer *transfer, struct message_status 
 
 static void pass_held(const struct transfer *transfer, struct message_status *report)
 {
-    struct chunk_held *held =
-        PASS_ARRAY(transfer, &report->held, struct chunk_held, HELD_BYTES, &report->held_count);
+    struct chunk_held *held = PASS_ARRAY(transfer, &report->held, struct chunk_held, HELD_BYTES,
+                                         UINT32_MAX, &report->held_count);
     for (uint32_t i = 0; i < report->held_count; i++) {
         pass_u32(transfer, &held[i].scan);
         pass_u64(transfer, &held[i].number);
@@ -159,8 +160,8 @@ static void pass_output(const struct transfer *transfer, struct message *message
     pass_u32(transfer, &output->producer);
     pass_u64(transfer, &output->number);
     pass_u64(transfer, &output->checksum);
-    struct output_item *items =
-        PASS_ARRAY(transfer, &output->items, struct output_item, ITEM_BYTES, &output->item_count);
+    struct output_item *items = PASS_ARRAY(transfer, &output->items, struct output_item, ITEM_BYTES,
+                                           UINT32_MAX, &output->item_count);
     for (uint32_t i = 0; i < output->item_count; i++) {
         PASS_CHOICE(transfer, items[i].kind, ITEM_CHOICES);
         pass_u32(transfer, &items[i].index);
@@ -218,7 +219,7 @@ static void pass_result(const struct transfer *transfer, struct message *message
     pass_bool(transfer, &result->ready);
     pass_u64(transfer, &result->total);
     struct result_batch *batches = PASS_ARRAY(transfer, &result->batches, struct result_batch,
-                                              BATCH_BYTES, &result->batch_count);
+                                              BATCH_BYTES, UINT32_MAX, &result->batch_count);
     for (uint32_t i = 0; i < result->batch_count; i++) {
         pass_u64(transfer, &batches[i].number);
         pass_aligned(transfer, &batches[i].bytes);
@@ -243,8 +244,8 @@ static void pass_jobs(const struct transfer *transfer, struct message *message)
     pass_u64(transfer, &jobs->uptime_ms);
     pass_bool(transfer, &jobs->maps);
     pass_bool(transfer, &jobs->folds);
-    struct listed_job *listed =
-        PASS_ARRAY(transfer, &jobs->jobs, struct listed_job, LISTED_BYTES, &jobs->job_count);
+    struct listed_job *listed = PASS_ARRAY(transfer, &jobs->jobs, struct listed_job, LISTED_BYTES,
+                                           UINT32_MAX, &jobs->job_count);
     for (uint32_t i = 0; i < jobs->job_count; i++) {
         pass_text(transfer, &listed[i].job);
         if (!manifest_name_valid(listed[i].job)) {
@@ -257,7 +258,7 @@ static void pass_jobs(const struct transfer *transfer, struct message *message)
         pass_u64(transfer, &listed[i].applied);
     }
     struct milestone *milestones = PASS_ARRAY(transfer, &jobs->milestones, struct milestone,
-                                              MILESTONE_BYTES, &jobs->milestone_count);
+                                              MILESTONE_BYTES, UINT32_MAX, &jobs->milestone_count);
     for (uint32_t i = 0; i < jobs->milestone_count; i++) {
         PASS_CHOICE(transfer, milestones[i].kind, MILESTONE_KINDS);
         pass_u64(transfer, &milestones[i].age_ms);

@@ -95,20 +95,18 @@ static inline void pass_u64s(const struct transfer *transfer, const uint64_t **v
     }
 }
 
-/* The count of an array; the items follow. Those that are read are allocated. */
-static inline void *pass_array(const struct transfer *transfer, const void *items,
-                               struct codec_shape shape, uint32_t *count)
+static inline void put_count(struct codec_writer *writer, uint32_t count, uint32_t limit)
 {
-    if (transfer->writer == NULL) return codec_get_array(transfer->reader, shape, count);
-    codec_put_u32(transfer->writer, *count);
-    return (void *)(uintptr_t)items; /* A writer does not change them. */
+    if (count > limit) writer->out->failed = true;
+    codec_put_u32(writer, count);
 }
 
-/* `*field` is the array: its items, of which a writer changes none, are then passed one by one. */
-#define PASS_ARRAY(transfer, field, type, encoded_bytes, count)                                    \
-    ((type *)(uintptr_t)(*(field) = pass_array(transfer, *(field),                                 \
-                                               (struct codec_shape){encoded_bytes, UINT32_MAX,     \
-                                                                    sizeof(type), alignof(type)},  \
-                                               count)))
+/* The count of the array *field, which is allocated when it is read; the items follow, and a writer
+ * changes none of them. */
+#define PASS_ARRAY(transfer, field, type, encoded_bytes, limit, count)                             \
+    ((type *)(uintptr_t)((transfer)->writer == NULL                                                \
+                             ? (*(field) = CODEC_ARRAY((transfer)->reader, type, encoded_bytes,    \
+                                                       limit, count))                              \
+                             : (put_count((transfer)->writer, *(count), limit), *(field))))
 
 #endif
