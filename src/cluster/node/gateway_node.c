@@ -7,8 +7,6 @@
  */
 #include <stdio.h>
 
-#include "cluster/node/crash_point.h"
-#include "engine/file/clock.h"
 #include "engine/file/file.h"
 #include "cluster/net/http_server.h"
 #include "cluster/node/exposure.h"
@@ -37,10 +35,8 @@ struct gateway_node {
     struct node_core core;
     struct gateway *gateway;
     struct http_server *server;
-    struct effects effects;
     struct job **analyses; /* Open as long as their texts are used. */
     uint32_t analysis_count;
-    bool exited;
 };
 
 /* Static, since bodies may be in flight when a server is closed. */
@@ -132,22 +128,19 @@ static void gateway_event_done(struct event *event)
     node_core_event_done(event);
 }
 
-static void step(struct gateway_node *node, struct event *event)
+static void step(void *context, struct event *event)
 {
-    bool is_confirm = event_is_bus(event, BUS_CONFIRMED);
-    gateway_step(node->gateway, event, &node->effects);
+    struct gateway_node *node = context;
+    struct effects *effects = &node->core.effects;
+    if (event->kind == EVENT_STOP) http_server_stop_taking(node->server);
+    gateway_step(node->gateway, event, effects);
     gateway_event_done(event);
-    for (uint32_t i = 0; i < node->effects.count; i++) {
-        struct effect *effect = &node->effects.items[i];
-        if (node_core_carry(&node->core, effect)) continue;
-        if (effect->kind == EFFECT_REPLY) {
-            reply(node, effect->reply.request_id, &effect->reply.api);
-        } else if (effect->kind == EFFECT_EXIT) {
-            node->exited = true;
-        }
+    for (uint32_t i = 0; i < effects->count; i++) {
+        struct effect *effect = &effects->items[i];
+        if (node_core_carry(&node->core, effect) || effect->kind != EFFECT_REPLY) continue;
+        reply(node, effect->reply.request_id, &effect->reply.api);
     }
-    effects_reset(&node->effects);
-    if (is_confirm) CRASH_POINT("after-confirm");
+    effects_reset(effects);
 }
 
 static status read_analyses(struct gateway_node *node, struct gateway_config *config,
@@ -259,24 +252,6 @@ static status open_server(struct gateway_node *node, struct error *err)
     return http_server_open(&options, &node->listener, &node->server, err);
 }
 
-static status run(struct gateway_node *node, struct error *err)
-{
-    uint64_t stop_ms = 0;
-    while (!node->exited) {
-        struct event event;
-        node_core_take(&node->core, &event);
-        if (event.kind == EVENT_STOP) {
-            stop_ms = event.now_ms + node_core_deadline(&node->core, STOP_MS);
-            http_server_stop_taking(node->server);
-        }
-        bool is_late = stop_ms != 0 && event.now_ms >= stop_ms;
-        step(node, &event);
-        if (node->effects.failed) return error_memory(err);
-        if (is_late) break;
-    }
-    return STATUS_OK;
-}
-
 status gateway_node_run(const struct node_options *options, struct error *err)
 {
     struct gateway_node node = {.listener = {.request = on_request, .gone = on_gone}};
@@ -284,7 +259,7 @@ status gateway_node_run(const struct node_options *options, struct error *err)
     if (result == STATUS_OK) result = make_gateway(&node, err);
     if (result == STATUS_OK) result = open_server(&node, err);
     if (result == STATUS_OK) result = node_core_connect(&node.core, 1, err);
-    if (result == STATUS_OK) result = run(&node, err);
+    if (result == STATUS_OK) result = node_core_run(&node.core, STOP_MS, step, &node, err);
     if (result != STATUS_OK && result != STATUS_CANCELLED) {
         node_log_say(node.core.log, SAY_ERROR, "event=failed reason=\"%s\"", err->text);
     }
@@ -297,6 +272,5 @@ status gateway_node_run(const struct node_options *options, struct error *err)
     for (uint32_t i = 0; i < node.analysis_count; i++) {
         job_close(node.analyses[i]);
     }
-    effects_done(&node.effects);
     return node_core_close(&node.core, result);
 }

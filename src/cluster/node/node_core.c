@@ -256,7 +256,8 @@ void node_core_tell_stop(struct node_core *core)
     (void)service_notify(SERVICE_STOPPING); /* Most nodes have no service manager. */
 }
 
-void node_core_take(struct node_core *core, struct event *out_event)
+/* The next event, or a tick when none comes in time. */
+static void take(struct node_core *core, struct event *out_event)
 {
     uint64_t now_ms = clock_ms();
     heartbeat_thread_progress(core->heartbeat_thread);
@@ -277,6 +278,24 @@ void node_core_take(struct node_core *core, struct event *out_event)
     core->told_ready = true;
     if (!core->told_stop) heartbeat_thread_state(core->heartbeat_thread, HEARTBEAT_UP);
     if (core->options.ready != NULL) core->options.ready(core->options.context);
+}
+
+status node_core_run(struct node_core *core, uint32_t usual_ms, node_step *step, void *context,
+                     struct error *err)
+{
+    uint64_t stop_ms = 0;
+    while (!core->exited) {
+        struct event event;
+        take(core, &event);
+        if (event.kind == EVENT_STOP) stop_ms = event.now_ms + node_core_deadline(core, usual_ms);
+        bool is_late = stop_ms != 0 && event.now_ms >= stop_ms;
+        bool is_confirm = event_is_bus(&event, BUS_CONFIRMED);
+        step(context, &event);
+        if (is_confirm) CRASH_POINT("after-confirm");
+        if (core->effects.failed) return error_memory(err);
+        if (is_late) break;
+    }
+    return STATUS_OK;
 }
 
 /* The byte after the version is the kind of the message. */
@@ -342,6 +361,9 @@ bool node_core_carry(struct node_core *core, struct effect *effect)
     case EFFECT_MEASURE:
         bus_measure(core->bus);
         return true;
+    case EFFECT_EXIT:
+        core->exited = true;
+        return true;
     case EFFECT_SAY:
         node_log_say(core->log, effect->say.level, "%.*s", (int)effect->say.line.size,
                      (const char *)effect->say.line.bytes);
@@ -367,6 +389,7 @@ status node_core_close(struct node_core *core, status result)
     mailbox_destroy(core->mailbox);
     node_log_close(core->log);
     folder_lock_close(core->lock);
+    effects_done(&core->effects);
     arena_done(&core->arena);
     return result;
 }

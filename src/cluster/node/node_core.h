@@ -2,7 +2,7 @@
 /* node_core.h - the common part of gateways and workers as processes: a folder, a log, a bus, and
  * one mailbox for all events.
  *
- *     node_core_open -> node_core_connect -> (node_core_take, node_core_carry)* -> node_core_close
+ *     node_core_open -> node_core_connect -> node_core_run (node_core_carry)* -> node_core_close
  *
  * In a cluster with monitors the node sends heartbeats from node_core_open on. It stops on a
  * signal, on an order of the monitors' leader, or when its supervisor has ended.
@@ -36,9 +36,11 @@ struct node_core {
     atomic_uint view_count;   /* Of monitors, in the mailbox. */
     uint64_t incarnation;     /* When it was started: the wall clock in ms. */
     uint64_t seed;            /* Random. */
+    struct effects effects;   /* Of the current step. */
     uint64_t next_tick_ms;
     bool told_ready;
     bool told_stop;
+    bool exited; /* The role has said so. */
 };
 
 enum { NODE_TICK_MS = 20 };
@@ -51,8 +53,11 @@ MUST_USE status node_core_open(struct node_core *core, const struct node_options
  * told to stop meanwhile. */
 MUST_USE status node_core_connect(struct node_core *core, uint32_t work_prefetch,
                                   struct error *err);
-/* The next event, or a tick when none comes in time; `now_ms` is set. */
-void node_core_take(struct node_core *core, struct event *out_event);
+/* Gives each event, or a tick when none comes in time, to `step`, until the role exits; no longer
+ * than `usual_ms` after the stop has begun (see node_core_deadline). */
+typedef void node_step(void *context, struct event *event);
+MUST_USE status node_core_run(struct node_core *core, uint32_t usual_ms, node_step *step,
+                              void *context, struct error *err);
 /* Carries out an effect that all roles have; false: it is another one. */
 bool node_core_carry(struct node_core *core, struct effect *effect);
 /* Whether it is told to stop. */

@@ -43,10 +43,8 @@ struct worker_node {
     struct mailbox *tasks; /* Of struct map_task pointers. */
     pthread_t threads[MAP_THREADS_MAX];
     uint32_t thread_count;
-    struct effects effects;
     struct log_replay replay;
     uint64_t replayed_count; /* Records, so far. */
-    bool exited;
 };
 
 /* ---- map threads ---- */
@@ -133,7 +131,7 @@ static void carry_log(struct worker_node *node, const struct effect_log *log)
 
 static void carry(struct worker_node *node)
 {
-    struct effects *effects = &node->effects;
+    struct effects *effects = &node->core.effects;
     struct error err;
     for (uint32_t i = 0; i < effects->count; i++) {
         struct effect *effect = &effects->items[i];
@@ -151,9 +149,6 @@ static void carry(struct worker_node *node)
         case EFFECT_MAP:
             mailbox_post(node->tasks, &effect->task);
             break;
-        case EFFECT_EXIT:
-            node->exited = true;
-            break;
         default:
             break;
         }
@@ -161,9 +156,9 @@ static void carry(struct worker_node *node)
     effects_reset(effects);
 }
 
-static void step(struct worker_node *node, struct event *event)
+static void step(void *context, struct event *event)
 {
-    bool is_confirm = event_is_bus(event, BUS_CONFIRMED);
+    struct worker_node *node = context;
     uint64_t item = 0;
     if (event_is_bus(event, BUS_DELIVERY) && !event->bus.delivery.from_work) {
         const struct buf *bytes = &event->bus.delivery.bytes;
@@ -172,11 +167,11 @@ static void step(struct worker_node *node, struct event *event)
     /* The step applies the part of a mapped chunk that belongs to this worker. */
     if (event->kind == EVENT_MAPPED) item = event->task->item;
     bool recorded = item != 0 && intent_record_hold(node->intents, item);
-    worker_step(node->worker, event, &node->effects);
+    worker_step(node->worker, event, &node->core.effects);
     if (recorded) intent_record_release(node->intents, item);
     carry(node);
     event_done(event);
-    if (is_confirm) CRASH_POINT("after-confirm");
+    heartbeat_thread_jobs(node->core.heartbeat_thread, worker_job_count(node->worker));
 }
 
 /* ---- starting ---- */
@@ -197,7 +192,7 @@ static status replay_record(struct log_replay *replay, const char *job, struct b
     *bytes = (struct buf){0};
     (void)err;
     bool recorded = item != 0 && intent_record_hold(node->intents, item);
-    worker_step(node->worker, &event, &node->effects);
+    worker_step(node->worker, &event, &node->core.effects);
     if (recorded) intent_record_release(node->intents, item);
     carry(node);
     event_done(&event);
@@ -279,7 +274,7 @@ static status start_worker(struct worker_node *node, struct error *err)
                               .intent = {intents.found[i].item, intents.found[i].starts}};
         node_log_say(node->core.log, SAY_WARN, "event=was-in-flight item=%016llx starts=%u",
                      (unsigned long long)intents.found[i].item, intents.found[i].starts);
-        worker_step(node->worker, &event, &node->effects);
+        worker_step(node->worker, &event, &node->core.effects);
     }
     node->replay = (struct log_replay){.record = replay_record, .notice = replay_notice};
     TRY(input_log_replay(node->logs, &node->replay, &report, err));
@@ -289,26 +284,8 @@ static status start_worker(struct worker_node *node, struct error *err)
     /* The bus first: effects of EVENT_STARTED may use it. */
     TRY(node_core_connect(&node->core, node->core.options.config->worker_threads + 1, err));
     struct event event = {.kind = EVENT_STARTED, .now_ms = clock_ms()};
-    worker_step(node->worker, &event, &node->effects);
+    worker_step(node->worker, &event, &node->core.effects);
     carry(node);
-    return STATUS_OK;
-}
-
-static status run(struct worker_node *node, struct error *err)
-{
-    uint64_t stop_ms = 0;
-    while (!node->exited) {
-        struct event event;
-        node_core_take(&node->core, &event);
-        if (event.kind == EVENT_STOP) {
-            stop_ms = event.now_ms + node_core_deadline(&node->core, STOP_MS);
-        }
-        bool is_late = stop_ms != 0 && event.now_ms >= stop_ms;
-        step(node, &event);
-        if (node->effects.failed) return error_memory(err);
-        heartbeat_thread_jobs(node->core.heartbeat_thread, worker_job_count(node->worker));
-        if (is_late) break;
-    }
     return STATUS_OK;
 }
 
@@ -317,7 +294,7 @@ status worker_node_run(const struct node_options *options, struct error *err)
     struct worker_node node = {0};
     status result = node_core_open(&node.core, options, NODE_WORKER, err);
     if (result == STATUS_OK) result = start_worker(&node, err);
-    if (result == STATUS_OK) result = run(&node, err);
+    if (result == STATUS_OK) result = node_core_run(&node.core, STOP_MS, step, &node, err);
     if (result != STATUS_OK && result != STATUS_CANCELLED) {
         node_log_say(node.core.log, SAY_ERROR, "event=failed reason=\"%s\"", err->text);
     }
@@ -329,7 +306,6 @@ status worker_node_run(const struct node_options *options, struct error *err)
         node_core_event_done(&event);
     }
     worker_destroy(node.worker);
-    effects_done(&node.effects);
     input_log_close(node.logs);
     intent_record_close(node.intents);
     return node_core_close(&node.core, result);
