@@ -194,9 +194,8 @@ static void *read_all(void *argument)
     for (;;) {
         uint64_t number = atomic_fetch_add(&crew->next, 1);
         if (number >= crew->files->chunk_count) break;
-        for (uint32_t turns = crew->is_slow ? random_below(&random, 20) : 0; turns > 0; turns--) {
-            sched_yield();
-        }
+        /* Seldom: beside other processes it is long until it is our turn again. */
+        if (crew->is_slow && random_below(&random, 64) == 0) sched_yield();
         chunk_reader_set_piece(reader, 1 + random_below(&random, crew->files->chunk_bytes + 1));
         struct read_chunk chunk;
         status result = read_chunk(crew, reader, number, &chunk, &own);
