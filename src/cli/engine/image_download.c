@@ -6,6 +6,7 @@
  */
 #include "cli/engine/image_download.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,7 +21,13 @@
 #include "engine/base/arena.h"
 #include "engine/file/output_file.h"
 
-enum { SIZE_LIMIT_MIB = 32, SIZE_LIMIT = SIZE_LIMIT_MIB << 20, TOO_LARGE_CODE = 63 };
+#define SIZE_LIMIT_TEXT "33554432" /* SIZE_LIMIT, as curl takes it. */
+enum {
+    SIZE_LIMIT_MIB = 32,
+    SIZE_LIMIT = SIZE_LIMIT_MIB << 20,
+    TOO_LARGE_CODE = 63 /* curl's exit code for a server that announces more: curl(1). */
+};
+static_assert(SIZE_LIMIT == 33554432, "curl is told the same limit");
 
 struct download {
     struct output_file file;
@@ -55,7 +62,7 @@ static status spawn_curl(struct download *download, const char *url, int body, i
                                  "--max-redirs",
                                  "5",
                                  "--max-filesize",
-                                 "33554432",
+                                 SIZE_LIMIT_TEXT,
                                  "--connect-timeout",
                                  "10",
                                  "--max-time",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* millrace.c - the program for one process; it starts millrace-cluster for the cluster's commands.
  *
- * Whoever asks a question of files needs no HTTP, AMQP or TLS library, and linking them took most
- * of the time of a short command. So the cluster is a program of its own, and `millrace up` becomes
+ * A question about files needs no HTTP, AMQP or TLS library, and linking them took most of the time
+ * of a short command. So the cluster is a program of its own, and `millrace up` becomes
  * it, as git becomes its commands: found beside this program, or in its libexec folder.
  */
 #include <string.h>
